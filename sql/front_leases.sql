@@ -67,7 +67,7 @@ SET LOCAL belay.now = '2020-01-01 12:02:00+00';
 SELECT complete(:'lease3', '"done"');
 COMMIT;
 SELECT * FROM pg_temp.verdict(:'lease3', '2020-01-01 12:02:00+00');
-SELECT test.error(format('SELECT front_leases.complete(%L, ''"done"'')', :'lease3')) ~ E'was completed by this lease already\n.*"same_result":true}\nHINT: The first completion counts' AS says_so;
+SELECT test.error(format('SELECT front_leases.complete(%L, ''"done"'')', :'lease3')) ~ E'was completed by this lease already\n.*"same_result":true}\nHINT: Do not write the results again' AS says_so;
 -- A forged lease does not learn that the task was completed.
 SELECT * FROM pg_temp.verdict(left(:'lease3', 38) || right(:'lease2', 22), '2020-01-01 12:02:00+00');
 -- Ended by fail or release: gone as well.

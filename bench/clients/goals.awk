@@ -1,5 +1,5 @@
-# Prints what belay's client wants to reach beside what was measured. Input is summary.tsv. PF-1, a
-# runtime of duroxide on the same hub, needs programs in Rust: docs/decisions.md, 644.
+# Prints the goals of belay's client beside what was measured. Input is summary.tsv. The runtime of
+# duroxide is not compared, because that needs programs in Rust: docs/decisions.md, 644.
 
 BEGIN { FS = "\t" }
 FNR > 1 { value[$1, $2, $3] = $4 }
@@ -63,17 +63,17 @@ END {
     goal("slow_500: belay_worker, jobs/s of at most 5000", 4800, 1, rate("slow_500", "belay_worker"))
     goal("slow_500: belay_worker, CPU of the client in cores", 0.5, 0, get("slow_500", "belay_worker", "cores"))
     ratio("workflow", "belay_runtime", "dbos", 10)
-    goal("PF-2 workflow: turns/s of belay_runtime / of belay_by_hand", 0.8, 1, over(get("workflow", "belay_runtime", "turns_rate"), get("workflow", "belay_by_hand", "turns_rate")))
-    goal("PF-2 hello: turns/s of belay_runtime / of belay_by_hand", 0.8, 1, over(get("hello", "belay_runtime", "turns_rate"), get("hello", "belay_by_hand", "turns_rate")))
-    goal("PF-7 workflow: round trips of belay_runtime per turn", 1.2, 0, get("workflow", "belay_runtime", "trips"))
+    goal("workflow: turns/s of belay_runtime / of belay_by_hand", 0.8, 1, over(get("workflow", "belay_runtime", "turns_rate"), get("workflow", "belay_by_hand", "turns_rate")))
+    goal("hello: turns/s of belay_runtime / of belay_by_hand", 0.8, 1, over(get("hello", "belay_runtime", "turns_rate"), get("hello", "belay_by_hand", "turns_rate")))
+    goal("workflow: round trips of belay_runtime per turn", 1.2, 0, get("workflow", "belay_runtime", "trips"))
     goal("chain: a turn of a long instance in memory / of a short one", 1.2, 0, over(get("chain", "belay_runtime", "long_us"), get("chain", "belay_runtime", "short_us")))
-    goal("PF-5 fan_out: time of an instance / of as many items of the worker queue", 3, 0, over(get("fan_out", "belay_runtime", "fan_ms"), get("fan_out", "belay_runtime", "queue_ms")))
-    goal("PF-5 fan_out: turns", 50, 0, get("fan_out", "belay_runtime", "turns"))
-    goal("PF-3 local: us of a turn in memory, 2 events in, 2 out, 10 events stored", 20, 0, get("local", "belay_local", "turn_10_us"))
-    goal("PF-3 local: the same with 10,000 events stored / with 10", 1.2, 0, over(get("local", "belay_local", "turn_10000_us"), get("local", "belay_local", "turn_10_us")))
-    goal("PF-4 local: events/s of a replay", 300000, 1, get("local", "belay_local", "replay_rate"))
-    goal("PF-4 local: events/s of a replay, without reading them", 1000000, 1, get("local", "belay_local", "replay_parsed_rate"))
-    goal("PF-6 local: bytes of a suspended instance", 2048, 0, get("local", "belay_local", "instance_bytes"))
-    goal("PF-6 local: MiB of 100,000 suspended instances", 256, 0, get("local", "belay_local", "instances_mib"))
-    goal("PF-8 local: orchestrations/s in a World", 20000, 1, rate("local", "belay_local"))
+    goal("fan_out: time of an instance / of as many items of the worker queue", 3, 0, over(get("fan_out", "belay_runtime", "fan_ms"), get("fan_out", "belay_runtime", "queue_ms")))
+    goal("fan_out: turns", 50, 0, get("fan_out", "belay_runtime", "turns"))
+    goal("local: us of a turn in memory, 2 events in, 2 out, 10 events stored", 20, 0, get("local", "belay_local", "turn_10_us"))
+    goal("local: the same with 10,000 events stored / with 10", 1.2, 0, over(get("local", "belay_local", "turn_10000_us"), get("local", "belay_local", "turn_10_us")))
+    goal("local: events/s of a replay", 300000, 1, get("local", "belay_local", "replay_rate"))
+    goal("local: events/s of a replay, without reading them", 1000000, 1, get("local", "belay_local", "replay_parsed_rate"))
+    goal("local: bytes of a suspended instance", 2048, 0, get("local", "belay_local", "instance_bytes"))
+    goal("local: MiB of 100,000 suspended instances", 256, 0, get("local", "belay_local", "instances_mib"))
+    goal("local: orchestrations/s in a World", 20000, 1, rate("local", "belay_local"))
 }

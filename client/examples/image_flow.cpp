@@ -8,7 +8,7 @@
 //              +-> poster -+
 //
 // The poster would take for ever. When the other two are done it is not needed any more: the server
-// cancels it, and its handler is told to stop.
+// cancels it, and its handler is asked to stop.
 #include <belay/flows.hpp>
 #include <belay/worker.hpp>
 

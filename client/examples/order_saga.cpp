@@ -45,7 +45,7 @@ Durable<std::string> buy(Context ctx, Order order, belay::Saga saga) {
     auto deadline = ctx.sleep(std::chrono::milliseconds(order.deadline_ms));
     auto won = co_await belay::when_any(std::move(parcel), std::move(deadline));
     if (won.index() == 1) {
-        throw belay::Failure("not shipped in time");  // The worker that ships is told to stop.
+        throw belay::Failure("not shipped in time");  // The worker that ships is asked to stop.
     }
     co_return std::get<0>(won);
 }
@@ -69,7 +69,7 @@ void say(const std::string& line) {
 // The customer of the third order cancels once the parcel is on its way.
 std::binary_semaphore third_is_on_its_way{0};
 
-// The second and the third parcel go nowhere, until the handler is told to stop.
+// The second and the third parcel go nowhere, until the handler is asked to stop.
 std::string ship_parcel(belay::Task& activity, const std::string& order) {
     say("  worker:  " + order + " shipping has begun");
     if (order == "order-1") {

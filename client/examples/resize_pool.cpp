@@ -3,8 +3,8 @@
 //
 //     resize_pool [HUB]        the database is libpq's: PGHOST, PGDATABASE, ...
 //
-// One picture fails twice and is tried again, one is broken for good, and one takes too long: its
-// user cancels it while it is being worked on.
+// One picture fails twice and is tried again, one cannot be read at all, and one takes too long:
+// its user cancels it while it is being worked on.
 #include <belay/tasks.hpp>
 #include <belay/worker.hpp>
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Works in steps, so that it can tell how far it is, and stop between two of them.
+// Works in steps, so that it can report how far it is, and stop between two of them.
 belay::Outcome resize(belay::Task& task) {
     const std::string trouble = task.payload().value("trouble", "none");
     if (trouble == "disk full" && task.attempt() <= 2) {

@@ -81,7 +81,7 @@ void throw_failure(CallKind kind, const std::string& name, const std::string& de
 }
 
 void throw_end(const std::string& output, const std::string& details) {
-    // The output alone does not tell: an exception of the code may have any text.
+    // The output alone does not show it: an exception of the code may have any text.
     const json parsed = json::parse(details, nullptr, false);
     bool retryable = false;
     if (parsed.is_object() && !parsed.empty() && parsed.front().is_object()) {

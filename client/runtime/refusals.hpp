@@ -1,4 +1,4 @@
-// The delays of turns that are given back again and again: one second, doubled with each time, at
+// The delays of turns that are released again and again: one second, doubled with each time, at
 // most a minute.
 //
 // Thread-safety: none.

@@ -314,7 +314,8 @@ void Runtime::Impl::count(const engine::TurnResult& result) {
     counters.given_back += result.kind != engine::TurnResult::Kind::kAck;
 }
 
-// Tells the server what is in memory after the ack, so that it leaves that out of the next turn.
+// Reports to the server what is in memory after the ack, so that it leaves that out of the next
+// turn.
 std::string Runtime::Impl::cache_metadata(std::string metadata,
                                           const engine::Execution& execution) const {
     if (cache_owner.empty() || !cache.accepts(execution.bytes()) || !metadata.ends_with('}')) {
@@ -387,7 +388,7 @@ Milliseconds Runtime::Impl::refused(const std::string& instance_id) {
     return Milliseconds(refusals.refused(instance_id, steady_now_ms()));
 }
 
-// ---- What the loops tell. ----
+// ---- What the loops report. ----
 
 void Runtime::Impl::after_turn(const DispatcherEvent& event) {
     using Kind = DispatcherEvent::Kind;

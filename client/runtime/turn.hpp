@@ -25,7 +25,7 @@ struct TurnRequest {
     int attempt = 1;
     std::int64_t now_ms = 0;
     std::vector<std::string_view> history = {};
-    bool history_omitted = false;  // only an execution in memory can go on
+    bool history_omitted = false;  // only an execution in memory can continue
     std::vector<std::string_view> messages = {};
     Values values = {};                  // at the beginning of the execution
     Resumptions* resumptions = nullptr;  // times the code; null: not timed
@@ -61,10 +61,10 @@ struct DroppedMessages {
 struct TurnResult {
     enum class Kind {
         kAck,
-        kNoHandler,         // give back, with a delay that grows, attempt not counted
+        kNoHandler,         // release, with a delay that grows, attempt not counted
         kNondeterministic,  // the same
-        kEarly,             // give back for 1 s, attempt not counted: the continuation is not here
-        kCorrupt,           // give back for 1 s, attempt counted
+        kEarly,             // release for 1 s, attempt not counted: the continuation is not here
+        kCorrupt,           // release for 1 s, attempt counted
     };
     Kind kind = Kind::kAck;
     TurnDecision decision = {};

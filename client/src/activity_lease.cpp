@@ -101,7 +101,7 @@ class PlainItem {
         const char* begin = rest_.data();
         const auto [end, code] = std::from_chars(begin, begin + rest_.size(), number);
         const auto digits = static_cast<std::size_t>(end - begin);
-        // A leading zero, and a number that goes on, are for the parser.
+        // A leading zero, and a longer number, are for the parser.
         const bool is_plain =
             code == std::errc() && number > 0 && rest_.front() != '0' && digits < rest_.size() &&
             (rest_[digits] == ',' || rest_[digits] == '}' || is_space(rest_[digits]));
@@ -227,7 +227,7 @@ class ActivityLease final : public HeldLease {
         use([&](Hub& hub) {
             hub.connection().with_transaction(
                 [&] {
-                    // First, so that nothing is done in vain for a lease that is gone.
+                    // First, so that no work is done for a lease that is gone.
                     hub.provider().guard(token(), where);
                     body(hub.connection());
                 },

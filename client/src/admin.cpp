@@ -99,7 +99,9 @@ std::vector<HubInfo> Admin::hubs(Where where) {
             std::string paused_queues;
             from >> to.name >> to.owner >> to.api >> to.version >> to.is_current >> to.paused >>
                 to.created_at >> to.size_bytes >> paused_queues >> to.place;
-            to.paused_queues = split_of(paused_queues);
+            for (const auto& word : split_of(paused_queues)) {
+                to.paused_queues.emplace_back(word);
+            }
         });
 }
 
@@ -262,11 +264,12 @@ std::vector<DutyRun> Maintenance::reconcile(const std::optional<std::vector<std:
         [](Reader& from, DutyRun& to) { from >> to.duty >> to.rows >> to.elapsed; });
 }
 
-void Maintenance::pause(const OptionalText& queue, std::string_view reason, Where where) {
+void Maintenance::pause(const std::optional<Word<HubQueue>>& queue, std::string_view reason,
+                        Where where) {
     hub().call(Effect::kRepeatable, kAll, "pause_hub", {queue, reason}, where);
 }
 
-void Maintenance::resume(const OptionalText& queue, Where where) {
+void Maintenance::resume(const std::optional<Word<HubQueue>>& queue, Where where) {
     hub().call(Effect::kRepeatable, kAll, "resume_hub", {queue}, where);
 }
 

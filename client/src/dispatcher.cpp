@@ -123,7 +123,7 @@ struct Dispatcher::Impl : WorkLoop<Turn> {
             slots.emplace(
                 SlotKeeperOptions{.connection = options.connection,
                                   .hub = options.hub,
-                                  .queue = "orchestrator",
+                                  .queue = ProviderQueue::kOrchestrator,
                                   .owner = options.owner_id,
                                   .lease = options.slot_lease,
                                   .clock = options.clock,

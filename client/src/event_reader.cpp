@@ -1,6 +1,6 @@
 // The reader of a subscription: batches in order, each handled and acked in one transaction.
 //
-// May touch: one connection. Must not: ack a batch whose handler has thrown, or go on past it.
+// May touch: one connection. Must not: ack a batch whose handler has thrown, or continue past it.
 #include "belay/events.hpp"
 
 #include <poll.h>

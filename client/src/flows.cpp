@@ -113,7 +113,8 @@ AddedEdge Flows::add_edge(const Uuid& flow_id, const Uuid& upstream_id, const Uu
                                             expected_revision, hub().now()},
                                            where),
                                 [](Reader& from, AddedEdge& to) {
-                                    from >> to.result >> to.edge_state >> to.downstream_state >>
+                                    std::string result;  // "added"; otherwise the call fails
+                                    from >> result >> to.edge_state >> to.downstream_state >>
                                         to.unsatisfied >> to.revision;
                                 })
         .value();
@@ -124,7 +125,11 @@ SetJoin Flows::set_join(const Uuid& flow_id, const Uuid& task_id, const FlowJoin
     return first_row<SetJoin>(
                hub().call(Effect::kWrite, kAll, "set_join",
                           {flow_id, task_id, json_of_join(join), expected_revision}, where),
-               [](Reader& from, SetJoin& to) { from >> to.result >> to.revision; })
+               [](Reader& from, SetJoin& to) {
+                   std::string result;
+                   from >> result >> to.revision;
+                   to.set = result == "set";
+               })
         .value();
 }
 

@@ -58,7 +58,7 @@ class LeaseBase {
     bool settled() const;
 
     // As settled(), but the connection broke, and it is unknown whether the call has happened. The
-    // destructor gives back what is still held then.
+    // destructor releases what is still held then.
     bool unknown() const;
 
     // Its calls use connections of this pool from now on; before, of the keeper's.
@@ -238,7 +238,7 @@ struct KeeperOptions {
     OptionalText session_owner = {};
     std::optional<Milliseconds> session_lock_timeout = {};
     Milliseconds session_idle_timeout{300000};
-    // Told of errors that no caller sees: of extensions, and of what destructors give back. Called
+    // Receives errors that no caller sees: of extensions, and of what destructors release. Called
     // by any thread.
     std::function<void(const std::exception&)> on_error = {};
 };

@@ -166,7 +166,8 @@ void Provider::append_history(std::string_view instance_id, std::int64_t executi
                {instance_id, execution_id, events_json(events, where)}, where);
 }
 
-std::vector<std::int32_t> Provider::acquire_slots(std::string_view owner, std::string_view queue,
+std::vector<std::int32_t> Provider::acquire_slots(std::string_view owner,
+                                                  const Word<ProviderQueue>& queue,
                                                   std::optional<int> slots, Milliseconds lease,
                                                   Where where) {
     return first_column<std::int32_t>(
@@ -174,7 +175,8 @@ std::vector<std::int32_t> Provider::acquire_slots(std::string_view owner, std::s
                    {owner, queue, slots, count_of(lease), hub().now()}, where));
 }
 
-void Provider::release_slots(std::string_view owner, std::string_view queue, Where where) {
+void Provider::release_slots(std::string_view owner, const Word<ProviderQueue>& queue,
+                             Where where) {
     hub().call(Effect::kRepeatable, kAll, "release_slots", {owner, queue}, where);
 }
 
@@ -182,7 +184,7 @@ void Provider::guard(std::string_view lock_token, Where where) {
     hub().call(Effect::kRepeatable, kAll, "guard", {lock_token}, where);
 }
 
-std::int64_t Provider::send_to_hub(std::string_view target_hub, std::string_view queue,
+std::int64_t Provider::send_to_hub(std::string_view target_hub, const Word<ProviderQueue>& queue,
                                    std::string_view work_item, OptionalTime visible_at,
                                    Where where) {
     return number_of(hub().query(

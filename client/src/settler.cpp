@@ -152,7 +152,7 @@ bool Settler::is_about_to_ask() const {
     return under_way_ < options_.connections && (!ended_.empty() || needs_a_claim());
 }
 
-// Whether the thread that waits has to look for work: no settler does. Tells it once.
+// Whether the thread that waits has to look for work: no settler does. True once.
 bool Settler::is_hungry() {
     return awaits_handler_ && idle_handlers() > 0 && !is_about_to_ask() &&
            std::exchange(awaits_handler_, false);
@@ -198,7 +198,7 @@ int Settler::receive(Hub& hub) {
             const bool stays = deliver(std::move(work));
             left.use(count);
             if (stays) {
-                ended_changed_.notify_one();  // a settler gives back what grows old
+                ended_changed_.notify_one();  // a settler releases what grows old
             }
         }
     }
@@ -573,7 +573,7 @@ void Settler::settle(Source source, std::vector<JobPointer> jobs, Room& room) {
     }
 }
 
-// What is leased and cannot be handed over lapses; the outcomes have to be told.
+// What is leased and cannot be handed over lapses; the outcomes have to be reported.
 void Settler::hand_on(std::vector<Work> work, Room& room) noexcept {
     try {
         const auto count = static_cast<int>(work.size());

@@ -1,10 +1,10 @@
 // Settles what handlers have ended, many outcomes in one call, and leases the next work with it.
 //
 // The life of a job: a call leases it; it waits in the buffer; a handler's thread takes it and runs
-// its handler; its outcome waits among the ended ones; a portion settles it, and the host is told.
-// Nothing waits for company: a settler that is idle sends what is there, be it one outcome, and
-// what ends while all settlers have calls under way goes with their next ones. So a busy worker
-// shares a commit among many jobs, and a lone job is settled at once.
+// its handler; its outcome waits among the ended ones; a portion settles it, and the host is
+// notified. Nothing waits for company: a settler that is idle sends what is there, be it one
+// outcome, and what ends while all settlers have calls under way goes with their next ones. So a
+// busy worker shares a commit among many jobs, and a lone job is settled at once.
 //
 // A commit that settles waits for the disk, one that only leases need not (belay.async_leases). So
 // while jobs are long and handlers are free for more, leasing and settling are calls of their own:
@@ -13,7 +13,7 @@
 // Each outcome has its own fate. One that the server refuses is settled again by a call of its own,
 // which says why. If a call is refused as a whole because of something in it, its halves are sent,
 // and so on. If it fails because of the infrastructure, all its jobs are reported, and what is
-// still held is given back by one more call.
+// still held is released by one more call.
 //
 // The buffer. Handlers that end within microseconds would wait for the next call again and again,
 // so an automatic buffer follows them. It has no place until a job has ended: what is buffered
@@ -109,11 +109,11 @@ class SettlerHost {
     virtual void settled(Job& job, Settlement settlement) = 0;
     // The outcome cannot be settled with others: the host settles it by itself, or says why not.
     virtual void settle_alone(Job& job) = 0;
-    // The call that was to settle it has failed. What is still held is given back afterwards.
+    // The call that was to settle it has failed. What is still held is released afterwards.
     virtual void failed_call(Job& job, const Error& error) = 0;
     // The lease of a job that no handler has begun is lost.
     virtual void lost_unused(Job& job) = 0;
-    // When to try again what was given back because a call has failed.
+    // When to try again what was released because a call has failed.
     virtual Milliseconds delay_after(const Task& task) const = 0;
 
     virtual bool stopping() const = 0;
@@ -174,7 +174,7 @@ class Settler {
     // Takes a job that has ended, and returns as take() does.
     JobPointer hand_over(JobPointer job);
     void done(JobPointer job);
-    // Settles a job whose handler goes on: returns when its portion is committed, or throws.
+    // Settles a job whose handler continues: returns when its portion is committed, or throws.
     void settle_and_wait(Job& job, Outcome outcome);
 
  private:
@@ -278,8 +278,8 @@ class Settler {
     int under_way_ = 0;              // rounds
     bool more_ = false;              // the last answer left it open whether there is more
     bool claimed_apart_ = false;     // the last round has only leased
-    bool awaits_work_ = false;       // the thread that waits is told of new work
-    bool awaits_handler_ = false;    // it is to be told of a free handler
+    bool awaits_work_ = false;       // the thread that waits is notified of new work
+    bool awaits_handler_ = false;    // it is to be notified of a free handler
     bool prefetches_ = true;         // not after jobs grew old in the buffer, until one has ended
     bool activities_first_ = false;  // in the next call
     bool stopping_ = false;

@@ -35,7 +35,7 @@ WorkerEvent::Kind kind_of(Outcome::Kind outcome, const OptionalText& result) {
 
 }  // namespace
 
-// What goes wrong here must not keep the others of the portion from being told.
+// What goes wrong here must not keep the others of the portion from being reported.
 void Settler::tell_outcome(JobPointer job, const SettledOutcome& outcome) noexcept {
     try {
         if (outcome.error && !outcome.outcome_unknown) {
@@ -116,7 +116,7 @@ void Settler::give_back_failed(Source source, std::vector<JobPointer> jobs, cons
         }
         tell_failure(*job, error);
     }
-    // What a handler waits for it gives back itself.
+    // What a handler waits for it releases itself.
     std::erase_if(jobs, [](const JobPointer& job) { return job->loan != nullptr; });
     if (jobs.empty()) {
         return;

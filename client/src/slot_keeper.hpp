@@ -1,4 +1,4 @@
-// Keeps a dispatcher's share of the slots of a queue: takes it, renews it, gives it back.
+// Keeps a dispatcher's share of the slots of a queue: takes it, renews it, releases it.
 //
 // A thread with a connection of its own. What it cannot renew in time counts as lost: two owners
 // never serve one slot.
@@ -19,7 +19,7 @@ namespace belay {
 struct SlotKeeperOptions {
     ConnectionOptions connection = {};
     std::string hub;
-    std::string queue;
+    Word<ProviderQueue> queue;
     std::string owner;
     Milliseconds lease{30000};
     Clock clock = server_clock();

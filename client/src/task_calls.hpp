@@ -20,7 +20,7 @@ namespace belay {
 
 struct ClaimOptions {
     std::string worker;           // the kind of worker
-    std::string worker_instance;  // this process of it; "owner:<it>" is told of lost leases
+    std::string worker_instance;  // this process of it; "owner:<it>" is notified of lost leases
     std::optional<std::vector<std::string>> queues = {};  // none: all
     std::vector<std::string> capabilities = {};
     Milliseconds lease{30000};
@@ -37,7 +37,7 @@ struct ClaimedTask {
     std::string headers;   // JSON object
     int priority = 0;
     int attempt = 0;           // 1 for the first
-    std::string attempt_kind;  // initial, retry, replay; reclaim, snooze, resume go on with one
+    std::string attempt_kind;  // initial, retry, replay; reclaim, snooze, resume continue with one
     int retry_count = 0;
     int reclaim_count = 0;
     int replay_count = 0;

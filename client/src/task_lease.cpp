@@ -115,7 +115,7 @@ class TaskLease final : public HeldLease {
         use([&](Hub& hub) {
             hub.connection().with_transaction(
                 [&] {
-                    // First, so that nothing is done in vain for a lease that is gone.
+                    // First, so that no work is done for a lease that is gone.
                     TaskCalls(hub).guard(fence_, where);
                     body(hub.connection());
                 },

@@ -1,5 +1,5 @@
 // What Worker and Dispatcher have in common: a thread that waits for work and fetches it, and what
-// is told of work that fails.
+// is notified of work that fails.
 //
 // The thread of run() waits on a connection of its own, and fetches for handlers that are free. It
 // is interrupted by stop(), and by look_again() when a handler became free that no other thread
@@ -78,7 +78,7 @@ Kind kind_of(const Error& error, StopReason reason = StopReason::kLost) {
                                    : Kind::kError;
 }
 
-// Gives back what a lease holds, unless it was settled. The attempt of a task is never counted.
+// Releases what a lease holds, unless it was settled. The attempt of a task is never counted.
 inline void give_up(LeaseBase& lease, std::optional<Milliseconds> delay, bool ignore_attempt) {
     if (!lease.settled() && !lease.lost()) {
         lease.give_back(delay, ignore_attempt);
@@ -138,7 +138,7 @@ class WaitLoop {
     // Reports what no caller sees.
     virtual void tell_error(const std::exception& error) const noexcept = 0;
 
-    // Gives back, after a delay, what is still held though its handling has failed.
+    // Releases, after a delay, what is still held though its handling has failed.
     void give_back_later(LeaseBase& lease, Milliseconds delay, bool ignore_attempt) const noexcept {
         try {
             give_up(lease, delay, ignore_attempt);
@@ -147,7 +147,7 @@ class WaitLoop {
         }
     }
 
-    // Runs what a handler's thread does with an item; report(kind, message) is told how it failed.
+    // Runs what a handler's thread does with an item; report(kind, message) receives how it failed.
     // Returns true if the infrastructure is to blame.
     template <typename Kind, typename Body, typename Report>
     bool report_failures(const LeaseBase& lease, Body body, const Report& report) const {
@@ -240,7 +240,7 @@ class WaitLoop {
     Interrupt interrupt_;  // ends the wait: of stop(), and of a handler that became free
 };
 
-// A loop that is told, as an owner of leases, when one of them is cancelled.
+// A loop that is notified, as an owner of leases, when one of them is cancelled.
 class OwnerLoop : public WaitLoop {
  protected:
     // Who it is, and what it waits for when a handler is free.
@@ -255,8 +255,8 @@ class OwnerLoop : public WaitLoop {
         return has_free_handler ? work_queues_ : std::vector<std::string>{owner_queue_};
     }
 
-    // From its first wait on a session is told of every cancellation, be it waiting or not. What
-    // was cancelled while there was no session shows when leases are extended.
+    // From its first wait on a session is notified of every cancellation, be it waiting or not.
+    // What was cancelled while there was no session shows when leases are extended.
     void begin(Hub& hub, LeaseKeeper& keeper) override {
         hub.provider().wait_for_work({owner_queue_}, Milliseconds(0));
         keeper.extend_now();
@@ -292,7 +292,7 @@ void tell(const std::function<void(const Event&)>& hook, const Event& event) noe
     }
 }
 
-// The time since then, as events tell it.
+// The time since then, as events report it.
 inline std::chrono::microseconds elapsed_since(std::chrono::steady_clock::time_point then) {
     return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() -
                                                                  then);

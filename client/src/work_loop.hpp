@@ -1,7 +1,7 @@
 // The loop of a dispatcher: the thread of run() fetches into a buffer, threads run handlers, and
 // the way they stop.
 //
-// A handler's thread goes on with what its ack brought, until that is nothing. Nothing is fetched
+// A handler's thread continues with what its ack brought, until that is nothing. Nothing is fetched
 // that no handler is free for, or about to be free for, so leases are held only by work that runs.
 #pragma once
 
@@ -55,7 +55,7 @@ class WorkLoop : public WaitLoop {
     // Runs one item; returns the next, if it got one. Called by the handlers' threads.
     virtual std::optional<Item> handle(LeaseKeeper& keeper, Pools& pools, Item item) = 0;
 
-    // Gives back an item that no handler has begun.
+    // Releases an item that no handler has begun.
     virtual void give_back(Hub& hub, const Item& item) = 0;
 
     // Gives items that were leased to the handlers. False: they get no more, and the caller gives
@@ -75,7 +75,7 @@ class WorkLoop : public WaitLoop {
         return true;
     }
 
-    // Gives back items that no handler has begun.
+    // Releases items that no handler has begun.
     void give_back_unused(Pool& pool, const std::deque<Item>& unused) {
         for (const auto& item : unused) {
             try {
@@ -90,7 +90,7 @@ class WorkLoop : public WaitLoop {
         }
     }
 
-    // Makes a lease known to the drain, which gives it back if its handler takes too long.
+    // Makes a lease known to the drain, which releases it if its handler takes too long.
     class Active {
      public:
         Active(WorkLoop& loop, LeaseBase& lease) : loop_(loop), lease_(&lease) {
@@ -173,7 +173,7 @@ class WorkLoop : public WaitLoop {
         return static_cast<int>(items.size());
     }
 
-    // Gives back what no handler has begun, and after the deadline also the rest.
+    // Releases what no handler has begun, and after the deadline also the rest.
     void drain(Pool& pool) {
         std::deque<Item> unused;
         {

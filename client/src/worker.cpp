@@ -1,4 +1,4 @@
-// The worker: which handler runs what, and what is told of it.
+// The worker: which handler runs what, and which events are reported.
 //
 // Work comes from two sources, tasks and activities. A handler's thread takes a job from the
 // settler (settler.hpp), runs its handler, hands the outcome over, and takes the next job. Only
@@ -258,7 +258,7 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
             [&](HandlerFailure failure) { return outcome_of(std::move(failure), task); });
     }
 
-    // Tells what became of a job, and remembers what it said.
+    // Reports what became of a job, and remembers what it said.
     class Report {
      public:
         Report(const Impl& worker, const Job& job) : worker_(worker), job_(job) {}
@@ -279,7 +279,7 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
         mutable std::string last_message_ = {};
     };
 
-    // Makes a lease known to the drain, which gives it back if its handler takes too long.
+    // Makes a lease known to the drain, which releases it if its handler takes too long.
     class Known {
      public:
         Known(Active& active, LeaseBase& lease) : active_(active) { set(&lease); }

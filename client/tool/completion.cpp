@@ -136,7 +136,7 @@ void print_bash(const CLI::App& app) {
 }
 
 // The file is found through fpath and is the body of a function that defines the function: the
-// first call has to go on to it. Sourced, it only registers the function.
+// first call has to call it, too. Sourced, it only registers the function.
 void print_zsh(const CLI::App& app) {
     std::cout << "#compdef belay\n"
                  "# zsh completion of belay: belay completion zsh >\"${fpath[1]}/_belay\"\n"

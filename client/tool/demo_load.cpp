@@ -100,7 +100,7 @@ class Maker {
     explicit Maker(Hub& hub) : hub_(hub) {}
 
     void set_up() {
-        // What fails is soon a dead letter, and what happens is told.
+        // What fails is soon a dead letter, and what happens is printed.
         Admin admin(hub_.connection());
         admin.set_hub_option(hub_.name(), "max_attempts", "3");
         admin.set_hub_option(hub_.name(), "events", "operator,completion,instance");
@@ -261,7 +261,7 @@ class Maker {
     std::int64_t number_ = 0;
 };
 
-// Waits for the signal of a manager, and goes on with it.
+// Waits for the signal of a manager, and continues with it.
 Outcome approve_expense(Task& task) {
     if (task.signals().empty()) {
         return suspended({.waitpoints = {{.key = "manager"}},

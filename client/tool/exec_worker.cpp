@@ -97,7 +97,7 @@ std::string name_of(const Task& task) {
                : printable(task.queue()) + " " + task.id().text();
 }
 
-// Counts what is settled, and tells of it: one line each, to standard error, because standard
+// Counts what is settled, and reports it: one line each, to standard error, because standard
 // output may be of use to the commands.
 class Report {
  public:

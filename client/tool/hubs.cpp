@@ -4,10 +4,10 @@
 namespace belay::tool {
 namespace {
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined(const std::vector<Word<HubQueue>>& words) {
     std::string text;
     for (const auto& word : words) {
-        text += (text.empty() ? "" : ",") + word;
+        text += (text.empty() ? "" : ",") + text_of(word);
     }
     return text;
 }
@@ -38,9 +38,13 @@ void list_hubs(Tool& tool) {
 }
 
 struct Pausing {
-    OptionalText queue;
+    OptionalText queue;  // as typed; the server knows which there are
     OptionalText task_queue;
     std::string reason;
+
+    std::optional<Word<HubQueue>> word() const {
+        return queue ? std::optional(Word<HubQueue>(*queue)) : std::nullopt;
+    }
 };
 
 void tell(Tool& tool, const Pausing& given, bool paused) {
@@ -77,13 +81,13 @@ void add_hubs(CLI::App& app, Tool& tool) {
         ->excludes("--queue");
     on_run(tool, pause, [&tool, given] {
         given->task_queue ? tool.hub().queues()[*given->task_queue].pause()
-                          : tool.hub().maintenance().pause(given->queue, given->reason);
+                          : tool.hub().maintenance().pause(given->word(), given->reason);
         tell(tool, *given, true);
     });
     auto* resume = add_pausing(app, "resume", "hand out work again", given);
     on_run(tool, resume, [&tool, given] {
         given->task_queue ? tool.hub().queues()[*given->task_queue].resume()
-                          : tool.hub().maintenance().resume(given->queue);
+                          : tool.hub().maintenance().resume(given->word());
         tell(tool, *given, false);
     });
 }

@@ -36,7 +36,7 @@ Json started_json(const PendingStart& start) {
 }
 
 // Started instances that no dispatcher has picked up; none if the role may not see them, or if the
-// hub is of a version that does not tell.
+// hub is of a version that does not report it.
 std::vector<PendingStart> pending_starts(Hub& hub, const OptionalText& id, int limit) {
     try {
         return hub.orchestrations().pending_starts(id, limit);
@@ -146,7 +146,7 @@ Being being_of(Hub& hub, const std::string& id) {
         return Being::kInstance;
     }
     for (const auto& reason : hub.orchestrations().explain(id)) {
-        if (reason.reason == "no_messages" || reason.reason == "never_started") {
+        if (reason.reason == FetchCase::kNoMessages || reason.reason == FetchCase::kNeverStarted) {
             return Being::kUnknown;
         }
     }
@@ -295,7 +295,7 @@ void explain_item(Tool& tool, const std::string& text) {
         throw UsageError("the id of a work item is a number");
     }
     const auto reasons = tool.hub().provider().explain_work_item(id);
-    if (!reasons.empty() && reasons[0].reason == "not_found") {
+    if (!reasons.empty() && reasons[0].reason == FetchCase::kNotFound) {
         throw UnknownId("no work item " + text,
                         "It was acked, cancelled or set aside: belay dead-letters list.");
     }

@@ -112,7 +112,7 @@ pid_t spawn(const std::string& command, int input, int output,
     return pid;
 }
 
-// The time has come to end the group, or to end it for good.
+// The time has come to terminate the group, or to kill it.
 class Ending {
  public:
     Ending(pid_t pid, const std::stop_token& stop, std::chrono::milliseconds grace)

@@ -14,10 +14,10 @@ OptionalNumber count_of(const std::optional<Milliseconds>& time) {
     return time ? OptionalNumber(time->count()) : std::nullopt;
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined(const std::vector<Word<HubQueue>>& words) {
     std::string text;
     for (const auto& word : words) {
-        text += (text.empty() ? "" : ",") + word;
+        text += (text.empty() ? "" : ",") + text_of(word);
     }
     return text;
 }

@@ -86,7 +86,7 @@ Fault check_keys(json::Value array, std::span<const std::string_view> keys) {
         return fault;
     }
     if (json::count(array) > keys.size()) {
-        // Of so many the first are enough to tell what is wrong.
+        // Of so many the first are enough to say what is wrong.
         json::Elements elements(array);
         json::Value element;
         for (std::size_t i = 0; i <= keys.size() && elements.next(element); ++i) {

@@ -29,7 +29,7 @@ GroupState judge(const Join& join, const GroupCounts& counts, bool growing, bool
 namespace {
 
 // Takes away node after node that nothing points to. Returns how many are left, each with something
-// left that points to it; waits_for tells how many edges still point to a node.
+// left that points to it; waits_for counts how many edges still point to a node.
 int32_t peel(int32_t nodes, const GraphEdge* edges, int32_t edge_count, const int32_t* first,
              int32_t* waits_for, int32_t* queue) {
     for (int32_t i = 0; i < nodes; ++i) {

@@ -1,6 +1,6 @@
 // Gaps of a queue: stretches of its order in which no live row lies.
 //
-// A gap is open at both ends: it says nothing of the two places that bound it. Gaps are in order
+// A gap is open at both ends: it does not include the two places that bound it. Gaps are in order
 // and do not overlap. What is forgotten of them costs time and nothing else; what they say must be
 // true.
 #pragma once

@@ -89,7 +89,7 @@ struct Decoded {
 // An upper bound of the bytes decode writes for this string.
 size_t decoded_bound(Value string);
 
-// Writes the string as UTF-8, without quotes and escapes, and tells its size. An escaped NUL is
+// Writes the string as UTF-8, without quotes and escapes, and returns its size. An escaped NUL is
 // written as a NUL byte, a lone surrogate as U+FFFD; both are reported. Any other kind of value
 // decodes to nothing.
 Decoded decode(Value string, char* out);

@@ -30,7 +30,7 @@ constexpr bool is_live(const Lease& lease, int32_t incarnation, int64_t now_ms) 
 constexpr bool matches(const Lease& lease, int32_t incarnation, uint64_t nonce_hi,
                        uint64_t nonce_lo) {
     const bool has_lease = lease.locked_until != 0 && (lease.nonce_hi != 0 || lease.nonce_lo != 0);
-    // Without a branch between the halves: how long it takes tells nothing of the nonce.
+    // Without a branch between the halves: how long it takes reveals nothing about the nonce.
     const uint64_t difference = (lease.nonce_hi ^ nonce_hi) | (lease.nonce_lo ^ nonce_lo);
     return has_lease && lease.incarnation == incarnation && difference == 0;
 }

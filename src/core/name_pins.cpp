@@ -70,7 +70,7 @@ size_t read_name_pins(std::string_view text, NamePin* out) {
 bool matches_pattern(std::string_view pattern, std::string_view name) {
     size_t at = 0;
     size_t in_name = 0;
-    // Where to go on if the part behind the last star does not match.
+    // Where to continue if the part behind the last star does not match.
     size_t star = std::string_view::npos;
     size_t star_name = 0;
     while (in_name < name.size()) {

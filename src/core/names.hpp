@@ -11,7 +11,7 @@ enum class NameFault { kNone, kEmpty, kTooLong, kReserved };
 // The longest identifier PostgreSQL keeps whole, in bytes.
 constexpr size_t kMaxNameBytes = 63;
 
-// Tells why a name cannot be the name of a hub's schema. Reserved are PostgreSQL's prefix pg_,
+// Says why a name cannot be the name of a hub's schema. Reserved are PostgreSQL's prefix pg_,
 // information_schema and belay itself. The case of letters matters, as in a quoted identifier.
 NameFault check_hub_name(std::string_view name);
 
@@ -32,7 +32,7 @@ constexpr const char* code_detail(NameFault fault) {
 
 // What a caller can do about it.
 inline constexpr const char* kHubNameHint =
-    "A hub's name has 1 to 63 bytes, does not begin with pg_ and is not belay or "
+    "Pass a name of 1 to 63 bytes that does not begin with pg_ and is not belay or "
     "information_schema.";
 
 }  // namespace belay::core

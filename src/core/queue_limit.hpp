@@ -19,7 +19,7 @@ struct QueueLimit {
     int64_t active;       // places that are taken
 };
 
-// Places that a claim has taken (above 0), or that were given back (below 0).
+// Places that a claim has taken (above 0), or that were released (below 0).
 struct QueueMove {
     int64_t places;
     int64_t at;  // ms

@@ -50,7 +50,7 @@ constexpr std::optional<TaskState> parse_task_state(std::string_view word) {
     return parse_word<TaskState>(kTaskStateNames, word);
 }
 
-// What the next claim begins (the first three), or goes on with.
+// What the next claim begins (the first three), or continues with.
 enum class Pending : int { kInitial, kRetry, kReplay, kReclaim, kSnooze, kResume };
 inline constexpr std::string_view kPendingNames[] = {"initial", "retry",  "replay",
                                                      "reclaim", "snooze", "resume"};

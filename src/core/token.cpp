@@ -138,7 +138,7 @@ struct Reader {
 };
 
 // The byte of a number that changes most comes first: the first characters of a token, which errors
-// show, then tell one item from its neighbours.
+// show, then distinguish one item from its neighbours.
 uint64_t low_byte_first(int64_t number) {
     return __builtin_bswap64(static_cast<uint64_t>(number));
 }

@@ -350,7 +350,8 @@ BELAY_FUNCTION(belay_inject_fault) {
     const int32 skip = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT32(2);
     if (count < 0 || skip < 0) {
         pg::raise_invalid("out_of_range", count < 0 ? "p_count" : "p_skip",
-                          "p_count and p_skip must not be negative", "0 switches the fault off.");
+                          "p_count and p_skip must not be negative",
+                          "Pass 0 to switch the fault off.");
     }
     if (!pg::set_fault(point, static_cast<uint32>(count), static_cast<uint32>(skip)) &&
         !mutants::set(point, static_cast<uint32>(count), static_cast<uint32>(skip))) {

@@ -129,7 +129,7 @@ const Verb& verb_of(HeapTuple function) {
     if (verb == nullptr) {
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
                         errmsg("language belay has no verb \"%s\"", name),
-                        errhint("Functions of language belay are made by belay.create_hub and "
+                        errhint("Create functions of language belay with belay.create_hub or "
                                 "belay.upgrade_hub.")));
     }
     const Signature declared = signature_of(function);

@@ -141,7 +141,8 @@ Datum append_history(const Call& call) {
     const auto execution_id = call.int8(1);
     if (!execution_id || *execution_id <= 0) {
         pg::raise_invalid(execution_id ? "out_of_range" : "null", "p_execution_id",
-                          "p_execution_id must be greater than 0", "Execution ids begin with 1.");
+                          "p_execution_id must be greater than 0",
+                          "Pass an execution id of at least 1.");
     }
     ops::append_history(call.tables, instance_id, *execution_id,
                         ops::checked_events("p_events", call.jsonb(2)));

@@ -36,7 +36,7 @@ bool is_operator(const Call& call) {
 [[noreturn]] void refuse_override(const char* what) {
     ereport(ERROR,
             (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for %s", what),
-             errhint("The hub's owner grants level operator with belay.grant_hub.")));
+             errhint("Ask the hub's owner to grant level operator with belay.grant_hub.")));
     pg_unreachable();
 }
 

@@ -57,7 +57,7 @@ ops::ClaimRequest claim_request(const Call& call, int first, bool may_be_none) {
                       pg::Facts("too_many")
                           .add("path", "p_queues")
                           .add("elements", static_cast<int64>(count)),
-                      "NULL means every queue.");
+                      "Pass NULL for every queue.");
         }
         request.queues = std::span<const std::string_view>(queues, count);
     }

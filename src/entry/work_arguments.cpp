@@ -34,7 +34,7 @@ ops::FetchRequest fetch_request(const Call& call, int first, int slots) {
 std::optional<int32> checked_new_sessions(std::optional<int32> value) {
     if (value.value_or(0) < 0) {
         pg::raise_invalid("out_of_range", "p_max_new_sessions",
-                          "p_max_new_sessions must not be negative", "NULL means no limit.");
+                          "p_max_new_sessions must not be negative", "Pass NULL for no limit.");
     }
     return value;
 }

@@ -27,7 +27,7 @@ void refuse_if_launched(const char* function) {
                  errmsg("%s is for servers that do not preload belay", function),
                  errdetail("The launcher of this server keeps a worker in every database that has "
                            "the extension."),
-                 errhint("belay.reconcile_interval = 0 lets the workers rest.")));
+                 errhint("Set belay.reconcile_interval = 0 to disable background maintenance.")));
     }
 }
 
@@ -114,7 +114,7 @@ BELAY_FUNCTION(belay_start_worker) {
     if (!registry::worker_is_here()) {
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("the background worker did not start"),
-                        errhint("The server's log may tell why.")));
+                        errhint("See the server's log for the reason.")));
     }
     PG_RETURN_BOOL(true);
 }
@@ -128,7 +128,7 @@ BELAY_FUNCTION(belay_stop_worker) {
     if (!entry::wait_until([] { return registry::stop_workers_here() == 0; })) {
         ereport(ERROR,
                 (errcode(ERRCODE_OBJECT_IN_USE), errmsg("the background worker has not ended yet"),
-                 errhint("It ends after the duty that it is doing.")));
+                 errhint("Wait until it has finished its current duty, and call again.")));
     }
     PG_RETURN_BOOL(true);
 }

@@ -3,7 +3,7 @@
 // Calls    store::write_event
 // Touches  <hub>.outbox_events
 // Locks    nothing
-// Raises   nothing of its own
+// Raises   nothing itself
 #include "ops/audit.hpp"
 
 #include "pg/clock.hpp"

@@ -1,6 +1,6 @@
 // input.cpp — checks of what callers send, each with the path of the argument.
 //
-// Calls    nothing of the store
+// Calls    no function of the store
 // Touches  nothing
 // Locks    nothing
 // Raises   QB006
@@ -456,7 +456,7 @@ void check_element(json::Value element, const Path& path, std::span<const std::s
     if (element.kind != json::Kind::kObject) {
         pg::raise_invalid("not_an_object", path.text(),
                           psprintf("%s is not a JSON object", path.text()),
-                          "Each element is an object with a key work_item.");
+                          "Pass objects that have a key work_item.");
     }
     const std::string_view unknown = json::find_each(element, keys, found);
     if (!unknown.empty()) {
@@ -465,7 +465,7 @@ void check_element(json::Value element, const Path& path, std::span<const std::s
     if (!found[0] || found[0]->kind == json::Kind::kNull) {
         const char* item_path = path.member("work_item").text();
         pg::raise_invalid("missing_field", item_path, psprintf("%s is missing", item_path),
-                          "Each element is an object with a key work_item.");
+                          "Pass objects that have a key work_item.");
     }
 }
 

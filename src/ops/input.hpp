@@ -179,7 +179,7 @@ std::string_view clip(std::string_view text, std::size_t bytes);
 void append_json(StringInfo out, std::string_view text);
 
 // How many bytes of JSON an answer carries of values whose size callers choose, for each thing that
-// it tells of, and in all. What goes beyond is read with a call of its own.
+// it reports, and in all. What goes beyond is read with a call of its own.
 inline constexpr int64 kMostOfOne = int64{1} << 20;
 inline constexpr int64 kMostOfAnswer = int64{64} << 20;
 

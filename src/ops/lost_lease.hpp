@@ -8,7 +8,7 @@
 namespace belay::ops {
 
 // Why a lease is lost, as a sentence without a subject of its own: what has become of the work
-// item or the turn that the token names, as far as its tables tell.
+// item or the turn that the token names, as far as its tables show.
 const char* lost_reason(const store::Hub& hub, std::string_view token, core::LeaseFault fault);
 
 // Raises QB001. The message is lost_reason; in a hub of api duroxide-pg it is duroxide_text, which

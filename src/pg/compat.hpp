@@ -94,7 +94,7 @@ inline int64 dead_rows(Oid relation) {
 #endif
 }
 
-// What a process tells of itself, from 1 to pgstat_fetch_stat_numbackends().
+// What a process publishes about itself, from 1 to pgstat_fetch_stat_numbackends().
 inline const LocalPgBackendStatus* backend_status(int index) {
 #if PG_VERSION_NUM >= 160000
     return pgstat_get_local_beentry_by_index(index);

@@ -94,7 +94,7 @@ inline constexpr const char* kFaultPointNames[kFaultPoints] = {
 
 // What one server shares. Lives in shared memory if preloaded, else in the session.
 struct FaultCounts {
-    pg_atomic_uint32 armed;  // sum of counts: one load tells that nothing is to fail
+    pg_atomic_uint32 armed;  // sum of counts: one load shows that nothing is to fail
     pg_atomic_uint32 counts[kFaultPoints];
     pg_atomic_uint32 skips[kFaultPoints];  // passes that still go well before the counted ones
 };

@@ -2,7 +2,7 @@
 //
 // They live in PostgreSQL's lock table with a sub-id of our own, so they never meet the advisory
 // locks of an application. They are held until the transaction ends, unless
-// they are given back.
+// they are released.
 #pragma once
 
 #include "pg/pg.hpp"
@@ -45,8 +45,8 @@ struct LockKey {
 };
 LockKey key_of_lock(LockSpace space, Oid hub, uint64 key);
 
-// The same until the session ends or gives it back, over transactions. Needs no transaction to be
-// given back.
+// The same until the session ends or releases it, over transactions. Needs no transaction to be
+// released.
 bool try_lock_key_for_session(LockSpace space, Oid hub, uint64 key);
 void unlock_key_of_session(LockSpace space, Oid hub, uint64 key);
 

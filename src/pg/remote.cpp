@@ -13,7 +13,7 @@ namespace {
 
 constinit uint64 generation = 0;
 constinit bool watching = false;
-// libpq's own list of what it can be told; kept for the process.
+// libpq's own list of its parameters; kept for the process.
 constinit PQconninfoOption* known_options = nullptr;
 
 extern "C" void belay_remote_changed(Datum, int, uint32) {
@@ -43,7 +43,7 @@ const char* option_value(const List* options, const char* name) {
     return nullptr;
 }
 
-// A user mapping tells who, not where.
+// A user mapping has the user, not the place.
 constexpr const char* kWho[] = {"user", "password"};
 constexpr const char* kWhoOfSuperuser[] = {"user",    "password", "passfile",
                                            "sslcert", "sslkey",   "sslpassword"};

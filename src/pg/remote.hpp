@@ -9,7 +9,7 @@
 
 namespace belay::pg {
 
-// What libpq is told: pairs of keyword and value, ended by nulls. In the memory given.
+// The parameters for libpq: pairs of keyword and value, ended by nulls. In the memory given.
 struct RemoteTarget {
     const char** keywords;
     const char** values;
@@ -56,7 +56,7 @@ void open_remote(Remote* remote, const RemoteTarget& target);
 // Asks: a statement with one parameter of type jsonb. State kAsking, or kClosed.
 void ask_remote(Remote* remote, const char* sql, const char* parameter);
 
-// Goes on as far as possible without waiting. Any change of state is seen afterwards.
+// Continues as far as possible without waiting. Any change of state is seen afterwards.
 void advance_remote(Remote* remote);
 
 // Takes the answer: state kReady.

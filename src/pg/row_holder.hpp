@@ -1,4 +1,4 @@
-// Who holds a row: told from the row itself, without a lock.
+// Who holds a row: read from the row itself, without a lock.
 #pragma once
 
 #include "pg/pg.hpp"

@@ -132,8 +132,8 @@ void define_settings_from_m() {
     DefineCustomIntVariable(
         "belay.reconcile_interval",
         "Longest sleep of the background worker, and the unit of its duties' paces.",
-        "0 lets the worker rest: it runs no duties.", &settings.reconcile_interval_ms, 1000, 0,
-        3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+        "0 disables background maintenance.", &settings.reconcile_interval_ms, 1000, 0, 3600 * 1000,
+        PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     if (process_shared_preload_libraries_in_progress) {
         DefineCustomIntVariable(
             "belay.stat_slots",

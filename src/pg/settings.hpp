@@ -19,7 +19,7 @@ struct Settings {
     bool notify;
     char* now;                  // of tests: read it with pg::transaction_now
     char* reason;               // of an operator's call, for its event
-    int reconcile_interval_ms;  // 0: the background worker rests
+    int reconcile_interval_ms;  // 0: no background maintenance
     int stat_slots;
     int worker_cache_kb;
 };

@@ -47,7 +47,7 @@ SubtransactionEnd try_in_subtransaction(Body body) {
     return {keep, error};
 }
 
-// The same, but an ERROR goes on: the code that catches it further up must not find our
+// The same, but an ERROR propagates: the code that catches it further up must not find our
 // subtransaction open.
 template <JumpSafe Body>
 bool keep_if(Body body) {

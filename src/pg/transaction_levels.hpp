@@ -6,7 +6,7 @@
 namespace belay::pg {
 
 // Moves the notes of the level that commits to the one above it, and hands those of a level that
-// aborts to undo before they are dropped. Tells how many notes are left; their order stays.
+// aborts to undo before they are dropped. Returns how many notes are left; their order stays.
 template <typename Note, typename Undo>
 int end_level(Note* notes, int count, bool committed, Undo undo) {
     const int level = GetCurrentTransactionNestLevel();

@@ -29,7 +29,7 @@ struct Participant {
     void (*after_locks)(Ending ending);
 };
 
-// Registers the participants, for good. Called once, from _PG_init.
+// Registers the participants, permanently. Called once, from _PG_init.
 void install_participants(std::span<const Participant* const> in_order);
 
 }  // namespace belay::pg

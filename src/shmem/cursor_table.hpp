@@ -1,7 +1,7 @@
 // The shared memory of the claim cursors: a table of cursors per partition, the entries of a cursor
 // as a search tree, and a pool of entries. For the files of cursors alone.
 //
-// Everything takes constant or logarithmic time. A cursor that is forgotten gives back its entries
+// Everything takes constant or logarithmic time. A cursor that is forgotten releases its entries
 // as the tree that they are: the pool is a list of trees, and who takes an entry takes a root and
 // leaves its subtrees.
 //

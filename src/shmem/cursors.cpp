@@ -42,7 +42,7 @@ constinit int note_count = 0;
 constinit int note_size = 0;
 
 // What only this transaction can see of its own rows: whether it has inserted any, and when the
-// first that it has leased or given back may be taken. Both may be more than is left of them.
+// first that it has leased or released may be taken. Both may be more than is left of them.
 constinit bool own_inserted = false;
 constinit int64 own_free = core::kNever;
 
@@ -274,7 +274,7 @@ int due_rows(const CursorKey& key, const CursorView& view, int64 now, bool with_
             entry = next_entry(*cursor, entry->place, now, with_held);
         }
     });
-    // Others must not look at what this transaction has leased or given back, but it may.
+    // Others must not look at what this transaction has leased or released, but it may.
     for (int i = 0; own_free <= now && i < note_count; ++i) {
         const bool taken = notes[i].kind == NoteKind::kClaimed || notes[i].kind == NoteKind::kFree;
         if (taken && same_part(notes[i].key, key) && notes[i].at <= now && notes[i].place > after &&

@@ -17,7 +17,7 @@ int64 last_position(Oid sequence);
 void add(Oid hub, Oid sequence);
 
 struct Horizon {
-    bool exact;        // else some writer is not registered: only xids tell what has ended
+    bool exact;        // else some writer is not registered: only xids show what has ended
     int64 position;    // all writers up to it have ended
     int32 writer_pid;  // which process holds it back; 0: none, or a prepared transaction
 };

@@ -117,7 +117,7 @@ extern "C" void belay_leave_slot(int, Datum) {
     ring(launcher);
 }
 
-// Calls visit(pid) for each process that is a worker in this database, as the statistics tell.
+// Calls visit(pid) for each process that is a worker in this database, as the statistics show.
 template <typename Visit>
 void each_worker_here(Visit visit) {
     pgstat_clear_backend_activity_snapshot();
@@ -162,7 +162,7 @@ WorkerSlot* free_slot_for(Oid database) {
         return nullptr;
     }
     memset(static_cast<void*>(slot->duties), 0, sizeof slot->duties);
-    // The totals of a process that was given up go on with its successor.
+    // The totals of a process that was given up continue with its successor.
     for (const auto& other : slots()) {
         if (other.stuck && other.database == database) {
             memcpy(static_cast<void*>(slot->duties), other.duties, sizeof slot->duties);

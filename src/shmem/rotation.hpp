@@ -1,4 +1,4 @@
-// Rotation: where the last look at a queue's streams ended, so that the next one goes on there.
+// Rotation: where the last look at a queue's streams ended, so that the next one continues there.
 //
 // A fetch or claim that serves everything looks at a bounded number of streams. All sessions share
 // one position per table, in shared memory; without it each session has its own. A position is a

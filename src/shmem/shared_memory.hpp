@@ -14,7 +14,7 @@ struct Piece {
     Size (*bytes)();
     // Fills a new piece; called once per server start.
     void (*init)(void* piece);
-    // Tells this process where the piece is.
+    // Sets where the piece is for this process.
     void (*use)(void* piece);
 };
 

@@ -12,9 +12,9 @@ namespace belay::signals {
 // Why the worker is woken: bits.
 enum class Bell : uint32 {
     kHubs = 1 << 0,       // hubs came or went, or the extension did
-    kReady = 1 << 1,      // something may be ready: with belay.notify the worker tells listeners
+    kReady = 1 << 1,      // something may be ready: with belay.notify the worker notifies listeners
     kLinks = 1 << 2,      // links to hubs of other databases were made or dropped
-    kSchedules = 1 << 3,  // a schedule was made, or goes on
+    kSchedules = 1 << 3,  // a schedule was made or resumed
     kCascade = 1 << 4,    // a flow has left something to duties
 };
 
@@ -22,8 +22,8 @@ enum class Bell : uint32 {
 void wake_worker(Bell bell);
 void wake_worker_at_commit(Bell bell);
 
-// Tells the worker of this database, when the transaction has committed, that the hub has something
-// to deliver to other hubs.
+// Notifies the worker of this database, when the transaction has committed, that the hub has
+// something to deliver to other hubs.
 void wake_relay_at_commit(Oid hub);
 
 // Asks the launcher, when the transaction has committed, to look whether the database needs a

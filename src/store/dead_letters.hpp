@@ -21,7 +21,7 @@ struct DeadLetter {
     std::optional<std::string_view> detail;
 };
 
-// Inserts a row that was deleted from its queue, and tells the outbox; returns the id of the dead
+// Inserts a row that was deleted from its queue, and writes the event; returns the id of the dead
 // letter.
 struct NewDeadLetter {
     const char* queue;

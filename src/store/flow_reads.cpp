@@ -7,7 +7,7 @@ namespace belay::store {
 
 namespace {
 
-// What changes with everything that get_flow tells, but for edges: their changes are those of the
+// What changes with everything that get_flow returns, but for edges: their changes are those of the
 // groups behind them.
 constexpr auto kRevision = query<In<pg_uuid_t>, Out<Text>>(R"sql(
     SELECT pg_catalog.md5(pg_catalog.concat_ws(' ', f.state, f.sealed, f.graph_revision, f.open_count,

@@ -31,7 +31,7 @@ FlowList list_flows(const Hub& hub, const FlowFilter& filter, std::optional<pg_u
 // With the columns of upstream_results.
 Listing upstream_results(const Hub& hub, const pg_uuid_t& task);
 
-// What the claim of these members tells of the tasks before them, those of a member together:
+// What the claim of these members returns of the tasks before them, those of a member together:
 // member, upstream, its key, pass_as, state, result. As the claim sees it.
 using UpstreamRows =
     Out<pg_uuid_t, pg_uuid_t, Maybe<Text>, Maybe<Text>, Text, Maybe<Unread<Jsonb*>>>;

@@ -11,8 +11,8 @@ namespace belay::store {
 
 // A queue of tasks: name, paused, ready, delayed, blocked, active, suspended, overdue leases, age
 // of the oldest ready task in ms, concurrency, rate, burst, owners with leases, the names of the
-// counts that stopped at their limit, and by whom and when it was paused, as the events of
-// operators tell.
+// counts that stopped at their limit, and by whom and when it was paused, by the
+// events of operators.
 using TaskQueueRows =
     Out<Text, bool, int64, int64, int64, int64, int64, int64, Maybe<int64>, Maybe<int64>,
         Maybe<double>, Maybe<double>, int64, ListOf<Text>, Maybe<Text>, Maybe<int64>>;
@@ -57,7 +57,7 @@ ScheduleErrors schedule_errors(const Hub& hub, int64 most);
 using SubscriptionLags = Out<Text, int64, bool, Maybe<int64>>;
 SubscriptionLags subscription_lags(const Hub& hub, int64 now, int64 cap);
 
-// queue, reason, and by whom and when as the events of operators tell: what is paused of the hub.
+// queue, reason, and by whom and when by the events of operators: what is paused of the hub.
 using PauseRows = Out<Text, Text, Maybe<Text>, Maybe<int64>>;
 PauseRows paused_queues(const Hub& hub);
 

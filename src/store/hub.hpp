@@ -161,7 +161,7 @@ inline bool holds_place(const Hub& hub) {
     return hub.shards == nullptr || holds_shards(hub);
 }
 
-// A hub for listings, served here or not: what its row tells, and none of what only calls need,
+// A hub for listings, served here or not: what its row says, and none of what only calls need,
 // such as its tables, so that a list of many hubs costs a few reads of the catalog for each. No
 // value if the schema is no hub, or the row cannot be read.
 struct HubRow {

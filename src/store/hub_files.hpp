@@ -24,9 +24,9 @@ void run_hub_objects(const char* hub, Api api);
 // filled in.
 std::span<const char* const> hub_file_texts(const char* hub, Api api);
 
-// Lends body the settings that hub files and grants need: nothing of the caller's changes what they
-// mean. Citus takes part only if it is to bring the result to all of its nodes. Undone afterwards,
-// by the transaction on ERROR.
+// Lends body the settings that hub files and grants need: no setting of the caller changes what
+// they mean. Citus takes part only if it is to bring the result to all of its nodes. Undone
+// afterwards, by the transaction on ERROR.
 enum class Reach { kThisNode, kAllNodes };
 void pin_settings(Reach reach);
 template <typename Body>

@@ -32,7 +32,7 @@ void hold_instance(Tables& tables, std::string_view instance_id);
 // Whether the instance has a lock row, held or not.
 bool has_lock_row(Tables& tables, std::string_view instance_id);
 
-// Holds the lock row that a token names, and waits for its holder: the clock is told then. The
+// Holds the lock row that a token names, and waits for its holder: the clock is informed then. The
 // token's secret is not compared here.
 std::optional<InstanceLock> hold_turn(Tables& tables, const core::TurnToken& token,
                                       pg::Clock* clock);
@@ -58,7 +58,7 @@ void delete_turn(Tables& tables, const InstanceLock& lock);
 // The last number that next_lock_no has given, 0 if none.
 int64 last_lock_no(const Hub& hub);
 
-// What can be told of the lock row with this key. None if there is no such row, or if several
+// What is known of the lock row with this key. None if there is no such row, or if several
 // instances share the key.
 struct NamedLock {
     std::string_view instance_id;

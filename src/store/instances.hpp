@@ -36,7 +36,7 @@ struct ExecutionChange {
     bool hold;  // a row that does not change, too, until the transaction ends
 };
 
-// What an event tells of an execution: its status, if it is there, and the instance.
+// What an event needs of an execution: its status, if it is there, and the instance.
 struct ExecutionMark {
     std::optional<std::string_view> status;
     int64 current_execution_id;

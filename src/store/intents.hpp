@@ -47,7 +47,7 @@ struct IntentList {
     void release() const { rows.release(); }
 };
 
-// Inserts an intent of a new id, or of an old key, and tells the relay. Returns the id.
+// Inserts an intent of a new id, or of an old key, and notifies the relay. Returns the id.
 int64 insert_intent(const Hub& hub, const Intent& intent);
 int64 new_intent(const Hub& hub, Intent intent);
 

@@ -141,7 +141,7 @@ core::QueueLimit after_moves(core::QueueLimit limit, pg::List<core::QueueMove> m
 }
 
 // Moves that the snapshot does not see because their transactions were open then. What they take
-// counts; what they give back is not certain.
+// counts; what they release is not certain.
 struct OpenMoves {
     pg::List<core::QueueMove> taken;
     TransactionId open;  // one of those that still are
@@ -197,7 +197,7 @@ struct MoveScan {
 };
 
 // The limits as they are for certain: with all that open transactions take, and without what they
-// give back.
+// release.
 struct Counted {
     core::QueueLimit limit;
     std::size_t moves;   // that are committed
@@ -368,7 +368,7 @@ void return_place(const Hub& hub, std::string_view queue, int64 now) {
 }
 
 void insert_limit(const Hub& hub, std::string_view queue, const core::QueueLimit& limit) {
-    // What was taken and given back under earlier limits.
+    // What was taken and released under earlier limits.
     run(hub, kDeleteMoves, queue);
     run_for_one(hub, kInsert, queue, limit.concurrency, limit.rate_per_s, limit.burst, limit.tokens,
                 limit.refilled_at);

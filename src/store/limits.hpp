@@ -1,8 +1,8 @@
 // Tables queue_limits and queue_moves.
 //
 // A claim writes a row into queue_moves for the places that it takes, the end of a lease writes
-// one for the place that it gives back. Places are counted and taken under the queue's key in the
-// lock table, which is given back at once: who comes next sees the move, whether it is committed or
+// one for the place that it releases. Places are counted and taken under the queue's key in the
+// lock table, which is released at once: who comes next sees the move, whether it is committed or
 // not. So no transaction that stays open keeps others from the places that are free for certain: an
 // open claim's count as taken, an open end's do not count yet. Now and then a claim adds moves that
 // are committed to the row in queue_limits, which no session waits for. Queues without limits have
@@ -38,7 +38,7 @@ struct NamedLimit {
 std::span<const NamedLimit> read_limits(const Hub& hub, std::span<const std::string_view> queues);
 // Takes up to so many places and tokens, as many as there are for certain; returns how many.
 int64 take_places(const Hub& hub, std::string_view queue, int64 wanted, int64 now);
-// Tells who waits for the queue that places are left, or when the next token comes.
+// Notifies sessions that wait for the queue that places are left, or when the next token comes.
 void note_rest(const Hub& hub, std::string_view queue, const core::QueueLimit& limit, int64 now);
 
 // Gives the place of a task of a limited queue back.

@@ -1,4 +1,4 @@
-// The mark that tells one place of a hub from its copies.
+// The mark that distinguishes one place of a hub from its copies.
 //
 // May touch: the server's identity and catalog. Must not: read the hub's row; hub.cpp does.
 #include "store/mark.hpp"

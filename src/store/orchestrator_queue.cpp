@@ -342,7 +342,7 @@ void delete_leased(Tables& tables, int64 instance_key, int64 lock_no, int64 now)
             renew_snapshot(&table);  // one was changed meanwhile
         }
     });
-    // What is sent while this transaction is open meets a lock: a call that looks for it is told
+    // What is sent while this transaction is open meets a lock: a call that looks for it learns
     // when the lock is gone.
     if (others) {
         wakeups::ready(channel);

@@ -342,7 +342,7 @@ const char* Details::text() const {
 
 void write_event(const Hub& hub, int event, std::optional<std::string_view> subject,
                  const Details& details, int64 now) {
-    // Most operations tell of one thing: they open the table for themselves.
+    // Most operations write one event: they open the table for themselves.
     with_tables(hub, [&](Tables& tables) { write_event(tables, event, subject, details, now); });
 }
 
@@ -393,7 +393,8 @@ void tell_dead_letter(const Hub& hub, int64 dead_letter_id, const char* queue, c
 // ---------------------------------------------------------------- reading
 
 Horizon read_horizon(const Hub& hub) {
-    // A snapshot from before the horizon might not see all that lies below it: then only xids tell.
+    // A snapshot from before the horizon might not see all that lies below it: then only xids show
+    // it.
     if (!IsolationUsesXactSnapshot() && !has_old_prepared()) {
         const auto horizon =
             event_writers::horizon(hub.schema, hub.relations.outbox_events_position);

@@ -42,7 +42,7 @@ inline bool wants_event(const Hub& hub, int event) {
 // Writes an event in the current transaction; event is its place in core::kEventTypes.
 void write_event(const Hub& hub, int event, std::optional<std::string_view> subject,
                  const Details& details, int64 now);
-// The same in a call that tells of many: the row is written with others, if the call defers rows.
+// The same in a call that writes many: the row is written with others, if the call defers rows.
 void write_event(Tables& tables, int event, std::optional<std::string_view> subject,
                  const Details& details, int64 now);
 

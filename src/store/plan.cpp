@@ -68,7 +68,7 @@ struct Expanded {
     bool pinned;
 };
 
-// {hub}.name of a hub that Citus has distributed. Returns where the text goes on.
+// {hub}.name of a hub that Citus has distributed. Returns where the text continues.
 const char* append_shard(StringInfo sql, const Hub& hub, const char* at, Expanded* expanded) {
     const std::string_view name = *at == '.' ? name_at(at + 1) : std::string_view();
     if (name.empty()) {
@@ -275,11 +275,11 @@ void check_types(TupleDesc found, std::span<const Oid> wanted) {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         const Oid type = TupleDescAttr(found, static_cast<int>(i))->atttypid;
         if (type != wanted[i]) {
-            ereport(ERROR,
-                    (errcode(ERRCODE_DATATYPE_MISMATCH),
-                     errmsg("column %zu of a store statement is of type %s, not %s", i + 1,
-                            format_type_be(type), format_type_be(wanted[i])),
-                     errhint("A table of the hub was altered; belay.check_hub shows more.")));
+            ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                            errmsg("column %zu of a store statement is of type %s, not %s", i + 1,
+                                   format_type_be(type), format_type_be(wanted[i])),
+                            errhint("Call belay.check_hub, which shows what was altered in the "
+                                    "tables of the hub.")));
         }
     }
 }
@@ -300,7 +300,7 @@ void raise_unexpected_null(int column) {
 void check_one(const Hub& hub, uint64 count) {
     if (count != 1) {
         // The plan of a change that a rule has taken away depends on no table any more, so that the
-        // server would not tell that the rule is gone. An outer call may be running another one.
+        // server would not report that the rule is gone. An outer call may be running another one.
         doom_plans(hub.plans);
         const_cast<Hub&>(hub).plans = nullptr;
         ereport(ERROR,

@@ -490,7 +490,7 @@ Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceS
                          int64 now) {
     Removed removed{};
     // The holder of a queue row may leave another one behind: a worker its completion, a fetch or a
-    // redrive a row in the other place. So this goes on until a pass finds nothing.
+    // redrive a row in the other place. So this continues until a pass finds nothing.
     while (true) {
         const int64 dead_letters = run(hub, kDeleteDeadLetters, set.id_array).changed();
         run(hub, kHoldWork, set.id_array).release();

@@ -20,7 +20,7 @@ std::optional<Session> read_session(const Hub& hub, std::string_view session_id)
 bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_view owner,
                        int64 now, int64 locked_until);
 
-// Whether another transaction is changing the session, told without holding it.
+// Whether another transaction is changing the session, found out without holding it.
 bool is_session_held(const Hub& hub, std::string_view session_id);
 
 // Holds the session against other changes until the transaction ends. True if it had to wait.

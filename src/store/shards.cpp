@@ -300,7 +300,7 @@ bool is_index_named(const Hub& hub, std::string_view table, Relation index, cons
 }
 
 void make_sequences(const Hub& hub) {
-    AcceptInvalidationMessages();  // another session may have made them before it let us go on
+    AcceptInvalidationMessages();  // another session may have made them before it let us continue
     const int level = NewGUCNestLevel();
     (void)set_config_option("citus.enable_ddl_propagation", "off", PGC_USERSET, PGC_S_SESSION,
                             GUC_ACTION_SAVE, true, 0, false);

@@ -30,7 +30,7 @@ enum class Sparse : int {
 };
 
 // False if the table has no page, and so no row for any snapshot. Reads nothing of it, plans
-// nothing, and does not wait: true if that cannot be told.
+// nothing, and does not wait: true if that is unknown.
 bool may_have_rows(const Hub& hub, Sparse table);
 
 }  // namespace belay::store

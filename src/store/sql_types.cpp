@@ -9,9 +9,11 @@
 namespace belay::store {
 
 void raise_unknown_word(std::string_view word) {
-    ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-                    errmsg("a row of the hub has the unrecognized word \"%s\"", pg::c_string(word)),
-                    errhint("A table of the hub was altered; belay.check_hub shows more.")));
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_DATA_CORRUPTED),
+         errmsg("a row of the hub has the unrecognized word \"%s\"", pg::c_string(word)),
+         errhint("Call belay.check_hub, which shows what was altered in the tables of the hub.")));
 }
 
 Datum SqlType<Bytes>::to(Bytes bytes) {

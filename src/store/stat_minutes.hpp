@@ -23,7 +23,7 @@ struct StatNumbers {
     int64 values[kStatNumbers];
 };
 
-// Up to where a source was recorded. counted_since tells the lives of a counter apart: after a
+// Up to where a source was recorded. counted_since distinguishes the lives of a counter: after a
 // restart or a reset it begins at 0 again.
 struct StatMark {
     StatSource source;

@@ -389,7 +389,7 @@ WaitpointKey signing_key(const Hub& hub) {
     if (!key) {
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("hub \"%s\" has no key that signs waitpoints", NameStr(hub.name)),
-                        errhint("The hub's owner makes one with seed_waitpoint_key.")));
+                        errhint("Ask the hub's owner to make one with seed_waitpoint_key.")));
     }
     return *key;
 }

@@ -137,8 +137,8 @@ struct WaitpointKey {
 // The key that signs; one by name.
 WaitpointKey signing_key(const Hub& hub);
 std::optional<WaitpointKey> find_waitpoint_key(const Hub& hub, std::string_view kid);
-// Makes a new key the one that signs. The others go on verifying, or, with an instant, until then
-// at most.
+// Makes a new key the one that signs. The others continue verifying, or, with an instant, until
+// then at most.
 void insert_waitpoint_key(const Hub& hub, std::string_view kid, std::string_view secret,
                           std::optional<int64> others_until, int64 now);
 // Deletes keys that no longer verify.

@@ -216,7 +216,7 @@ Datum value_or_null(const Columns& columns, AttrNumber number) {
     return columns.nulls[number - 1] ? 0 : columns.values[number - 1];
 }
 
-// What a claim tells of the version that it has written.
+// What a claim reports of the version that it has written.
 ClaimedTask read_claimed(const Columns& columns, const LeaseGrant& grant,
                          const core::TaskLife& life) {
     const auto value = [&columns](AttrNumber number) { return value_or_null(columns, number); };
@@ -462,7 +462,7 @@ DueLook peek_due(Tables& tables, const std::optional<TaskPlace>& after, int64 no
 
 namespace {
 
-// What became of a task of a walk over heads, and whether the walk goes on.
+// What became of a task of a walk over heads, and whether the walk continues.
 struct Visit {
     TM_Result result;  // of locking or writing its row
     bool goes_on;

@@ -45,7 +45,7 @@ struct HeldTask {
     TaskPlace place() const { return {life.priority, life.available_at.value_or(0), id}; }
 };
 
-// Holds up to limit tasks from the head of one stream, skipping what others hold: lost tells of it.
+// Holds up to limit tasks from the head of one stream, skipping what others hold: lost reports it.
 // acquire gives their leases.
 std::span<const HeldTask> hold_heads(Tables& tables, const TaskStream& stream, int64 now, int limit,
                                      bool* lost);

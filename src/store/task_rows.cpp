@@ -333,7 +333,7 @@ void note_state(const Hub& hub, const Task& task, const Notice& notice) {
     if (notice.reason == wakeups::Reason::kChanged) {
         note_state(hub, task.id);
     } else {
-        // The epoch afterwards tells a lost lease from those before it.
+        // The epoch afterwards distinguishes a lost lease from those before it.
         wakeups::changed(task_channel(hub, uuid_text(task.id)), notice.reason,
                          task.lease_epoch + (task.is_active() ? 1 : 0));
     }

@@ -150,7 +150,7 @@ void count_end(const Hub& hub, const Task& task, core::TaskState state, int64 no
 bool insert_under_key(Table* table, const pg_uuid_t& id, NewRow* row) {
     const uint64 key = core::fnv1a64({reinterpret_cast<const char*>(id.data), UUID_LEN});
     while (true) {
-        // The lock is given back when the row can be seen: who comes next waits for its
+        // The lock is released when the row can be seen: who comes next waits for its
         // transaction.
         pg::lock_key(pg::LockSpace::kTask, table->hub.schema, key);
         renew_snapshot(table);
@@ -257,8 +257,8 @@ void insert_own_tasks(Tables& tables, std::span<const NewTask> tasks) {
             },
             [](std::size_t, const ItemPointerData&) {});
     });
-    // A channel is told once of tasks that are alike, and how many they are: as many waiters wake
-    // up.
+    // A channel is notified once of tasks that are alike, and how many they are: as many waiters
+    // wake up.
     const NewTask* alike = tasks.data();
     for (const NewTask& task : tasks) {
         note_new_place(tables, task);
@@ -371,7 +371,7 @@ std::optional<Task> lock_task_to_delete(Tables& tables, const pg_uuid_t& id) {
     return hold(tables, id, LockTupleExclusive, LockWaitBlock, is_any);
 }
 
-// ---------------------------------------------------------------- a lease goes on
+// ---------------------------------------------------------------- a lease continues
 
 void set_lease_until(Tables& tables, const Task& task, int64 lease_until) {
     (void)change_task(tables, task, [lease_until](const core::TaskLife& life) {

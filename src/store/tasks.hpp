@@ -121,7 +121,7 @@ std::optional<Task> lock_lease(Tables& tables, const pg_uuid_t& id, int64 epoch)
 // The same as lock_task, against deletion too.
 std::optional<Task> lock_task_to_delete(Tables& tables, const pg_uuid_t& id);
 
-// ---- A lease goes on ----
+// ---- A lease continues ----
 
 void set_lease_until(Tables& tables, const Task& task, int64 lease_until);
 // Has the duty look at the lease when it ends now.

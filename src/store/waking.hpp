@@ -1,4 +1,4 @@
-// What the store tells waiting sessions: the channels of a hub, and when an item is ready.
+// How the store wakes waiting sessions: the channels of a hub, and when an item is ready.
 #pragma once
 
 #include "pg/clock.hpp"

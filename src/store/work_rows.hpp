@@ -66,8 +66,8 @@ bool find_work_at(const Table& table, const cursors::RowHint& hint, const WorkKe
 // Leases table.row, unless another transaction has it.
 std::optional<Leased> lease_row(Table* table, const Grant& grant);
 
-// Tells of a row that was leased: sessions that wait, and its cursor. Returns whether the cursor
-// may pass it.
+// Reports a row that was leased to sessions that wait, and to its cursor. Returns whether the
+// cursor may pass it.
 bool note_granted(const Hub& hub, const Leased& leased, const Grant& grant);
 
 }  // namespace belay::store

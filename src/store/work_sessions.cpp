@@ -45,7 +45,7 @@ IndexScanDesc scan_session(Table* table, std::string_view session_id, const Part
 }
 
 // Visits the session's free rows behind a place, in order. visit() sees table->row, and says
-// whether to go on.
+// whether to continue.
 template <typename Visit>
 void each_free_row(Table* table, std::string_view session_id, const Part& part,
                    const cursors::Place& after, int64 now, Visit visit) {

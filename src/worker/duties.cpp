@@ -248,7 +248,7 @@ bool is_interrupted() {
 }
 
 // What is in use of a context and of those below it. Some of what is freed stays with its context,
-// so what they have allocated tells how much they once needed.
+// so what they have allocated is how much they once needed.
 Size used_of(MemoryContext context) {
     MemoryContextCounters counters{};
     context->methods->stats(context, nullptr, nullptr, &counters, false);

@@ -190,7 +190,7 @@ bool follow(Database* database) {
             database->ready_ms = 0;
             return database->look_again;
         case registry::WorkerEnd::kStopped:
-        case registry::WorkerEnd::kOverLimit:  // the hub rests, the others go on at once
+        case registry::WorkerEnd::kOverLimit:  // the hub rests, the others continue at once
             database->ready_ms = 0;
             return true;
         case registry::WorkerEnd::kFailed:

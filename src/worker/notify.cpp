@@ -1,8 +1,9 @@
-// notify.cpp — tell listeners of work, off the transactions that enqueue it.
+// notify.cpp — notify listeners of work, off the transactions that enqueue it.
 //
 // Calls    wakeups::advance_queue, Async_Notify
 // Touches  nothing but PostgreSQL's own notification queue
-// Must not be called inside a transaction: it runs one of its own if there is something to tell.
+// Must not be called inside a transaction: it runs one of its own if there is something to notify
+// about.
 #include "worker/notify.hpp"
 
 #include <algorithm>
@@ -82,11 +83,11 @@ void notify(void* context) {
 
 int64 send_notifications(std::span<const Oid> hubs) {
     News news{hubs};
-    // What was told of hubs that are gone is forgotten with all the rest, now and then.
+    // What was notified of hubs that are gone is forgotten with all the rest, now and then.
     constexpr long kSpare = 64;
     const bool full = hash_get_num_entries(table()) > static_cast<long>(hubs.size()) * 4 + kSpare;
     if (!run_alone("notify", notify, &news) || full) {
-        hash_destroy(told);  // everything is told once more
+        hash_destroy(told);  // everything is notified once more
         told = nullptr;
     }
     int64 next = core::kNever;

@@ -28,7 +28,7 @@ void forget_links();
 // Milliseconds until the relay has something to do by itself.
 int64 until_relay_due();
 
-// Sleeps until the latch is set, a link can go on, or the time is over.
+// Sleeps until the latch is set, a link can continue, or the time is over.
 void sleep_on_links(int64 ms, uint32 event);
 
 }  // namespace belay::worker

@@ -282,7 +282,7 @@ TEST_F(ClientDispatcher, SharesSlotsWithOthers) {
             start(40, "Both");
             ASSERT_TRUE(wait_until([&] { return completed() == 40; }));
         }
-        // What one gives back the other takes, with all that waits there.
+        // What one releases the other takes, with all that waits there.
         start(40, "One");
         ASSERT_TRUE(wait_until([&] { return completed() == 80; }));
         EXPECT_EQ(shares(), "8");
@@ -729,7 +729,7 @@ TEST_F(ClientDispatcher, GivesBackWhatTakesTooLongToDrain) {
     }
 }
 
-// What a commit has fetched while the dispatcher was stopping is decided or given back.
+// What a commit has fetched while the dispatcher was stopping is decided or released.
 TEST_F(ClientDispatcher, StopsBetweenCommitsAndLeavesNoLease) {
     start(200);
     auto options = dispatcher_options();

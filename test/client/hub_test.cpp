@@ -290,9 +290,10 @@ TEST_F(ClientHub, HasOrchestrations) {
     EXPECT_EQ(ONE(get_parent_id, hub_.orchestrations().parent("o")), std::nullopt);
     EXPECT_EQ(ONE(get_instance_tree, hub_.orchestrations().tree("o")).size(), 1u);
     EXPECT_EQ(ONE(explain_work_item, hub_.provider().explain_work_item(-1)).at(0).reason,
-              "not_found");
+              FetchCase::kNotFound);
     EXPECT_TRUE(hub_.orchestrations().pending_starts("o").empty());
-    EXPECT_FALSE(ONE(explain_fetch, hub_.orchestrations().explain("o")).empty());
+    EXPECT_EQ(ONE(explain_fetch, hub_.orchestrations().explain("o")).at(0).reason,
+              FetchCase::kNoMessages);
     EXPECT_EQ(ONE(prune_executions, hub_.orchestrations().prune("o", 1)).executions_deleted, 0);
     EXPECT_EQ(ONE(prune_executions_bulk, hub_.orchestrations().prune_matching(
                                              {{"instance_ids", {"o"}}}, {{"keep_last", 1}}))
@@ -653,16 +654,16 @@ TEST_F(ClientHub, HasEvents) {
 
 TEST_F(ClientHub, HasSlots) {
     admin_.set_hub_option("app", "slot_count", "4");
-    EXPECT_EQ(
-        ONE(acquire_slots, hub_.provider().acquire_slots("a", "worker", 4, Milliseconds(60000))),
-        (std::vector<std::int32_t>{0, 1, 2, 3}));
-    EXPECT_TRUE(hub_.provider().acquire_slots("b", "worker").empty());
-    EXPECT_EQ(hub_.provider().acquire_slots("a", "worker").size(), 2u);
-    EXPECT_EQ(hub_.provider().acquire_slots("b", "worker").size(), 2u);
-    ONE(release_slots, hub_.provider().release_slots("a", "worker"));
-    EXPECT_EQ(hub_.provider().acquire_slots("b", "worker").size(), 4u);
-    EXPECT_THROW(hub_.provider().acquire_slots("b", "worker", 5), Error);
-    hub_.provider().release_slots("b", "worker");
+    EXPECT_EQ(ONE(acquire_slots, hub_.provider().acquire_slots("a", ProviderQueue::kWorker, 4,
+                                                               Milliseconds(60000))),
+              (std::vector<std::int32_t>{0, 1, 2, 3}));
+    EXPECT_TRUE(hub_.provider().acquire_slots("b", ProviderQueue::kWorker).empty());
+    EXPECT_EQ(hub_.provider().acquire_slots("a", ProviderQueue::kWorker).size(), 2u);
+    EXPECT_EQ(hub_.provider().acquire_slots("b", ProviderQueue::kWorker).size(), 2u);
+    ONE(release_slots, hub_.provider().release_slots("a", ProviderQueue::kWorker));
+    EXPECT_EQ(hub_.provider().acquire_slots("b", ProviderQueue::kWorker).size(), 4u);
+    EXPECT_THROW(hub_.provider().acquire_slots("b", ProviderQueue::kWorker, 5), Error);
+    hub_.provider().release_slots("b", ProviderQueue::kWorker);
 }
 
 TEST_F(ClientHub, HasAGuard) {
@@ -717,7 +718,8 @@ TEST_F(ClientHub, HasFlows) {
     const auto single = hub_.tasks().create({.queue = "single"}).id;
     EXPECT_TRUE(hub_.flows().add_task(id, single).added);
     EXPECT_FALSE(hub_.flows().add_task(id, single).added);
-    ONE(set_join, hub_.flows().set_join(id, single, FlowJoin::any_of()));
+    EXPECT_TRUE(ONE(set_join, hub_.flows().set_join(id, single, FlowJoin::any_of())).set);
+    EXPECT_FALSE(hub_.flows().set_join(id, single, FlowJoin::any_of()).set);
     EXPECT_EQ(ONE(add_edge, hub_.flows().add_edge(id, added.id, single, "last")).unsatisfied, 1);
     try {
         ONE(seal_flow, hub_.flows().seal(id, 1));
@@ -833,7 +835,8 @@ TEST_F(ClientHub, HasSchedules) {
 
 TEST_F(ClientHub, HasOtherHubs) {
     admin_.create_hub("billing");
-    EXPECT_GT(ONE(send_to_hub, hub_.provider().send_to_hub("billing", "worker", kItem)), 0);
+    EXPECT_GT(
+        ONE(send_to_hub, hub_.provider().send_to_hub("billing", ProviderQueue::kWorker, kItem)), 0);
     Hub billing(connection_, "billing");
     for (int i = 0; i < 3000 && billing.provider().list_work_items().empty(); ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -849,7 +852,8 @@ TEST_F(ClientHub, HasOtherHubs) {
 
 TEST_F(ClientHub, PausesAndWaits) {
     hub_.provider().enqueue_worker_work({.work_item = kItem});
-    ONE(pause_hub, hub_.maintenance().pause("worker", "test"));
+    ONE(pause_hub, hub_.maintenance().pause(HubQueue::kWorker, "test"));
+    EXPECT_EQ(admin_.hubs().at(0).paused_queues, std::vector<Word<HubQueue>>{HubQueue::kWorker});
     EXPECT_FALSE(hub_.provider().fetch_work_item({}));
     ONE(resume_hub, hub_.maintenance().resume());
     const Wake work = one("wait_for_work", [&] {
@@ -1192,7 +1196,7 @@ TEST_F(ClientAck, OfATaskIsRepeatedWithItsEpoch) {
     task = claimed();
     expect_unknown([&] { TaskCalls(hub_).delay(fence_of(task), Milliseconds(60000)); });
     EXPECT_EQ(state_of(task), "delayed");
-    // Given back is given back.
+    // Released is released.
     task = claimed();
     EXPECT_FALSE(unanswered([&] { return TaskCalls(hub_).release(fence_of(task)); }));
     EXPECT_EQ(state_of(task), "ready");

@@ -95,7 +95,7 @@ class ClientSettler : public WithServer {
     std::map<Kind, int> events_;
 };
 
-// A handler that waits until it may go on.
+// A handler that waits until it may continue.
 struct Gate {
     std::atomic<int> entered = 0;
     std::atomic<bool> open = false;
@@ -594,7 +594,7 @@ TEST_F(ClientSettler, ReleasesTheBufferAfterAFailedCall) {
         return events(Kind::kUnknown) + events(Kind::kError) > 0;
     }));
     holder.exec("COMMIT");
-    // Two run; the one that ended is settled or was given back.
+    // Two run; the one that ended is settled or was released.
     EXPECT_TRUE(wait_until([&] { return leased() == 2; }));
     EXPECT_EQ(count("tasks WHERE retry_count + reclaim_count > 0"), 0);
     allowed = 100;

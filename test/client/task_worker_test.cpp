@@ -632,7 +632,7 @@ TEST_F(ClientTaskWorker, ACancelIsNotMissedBecauseOfTasksThatDoNotFit) {
     });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return began.load(); }));
-    // Until the loop has been woken in vain a few times.
+    // Until the loop has been woken without success a few times.
     std::this_thread::sleep_for(Milliseconds(300));
     hub_.tasks().force_cancel(id);
     EXPECT_TRUE(wait_until([&] { return stopped.load(); }, seconds(20)));

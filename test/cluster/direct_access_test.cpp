@@ -352,7 +352,7 @@ TEST(DirectAccess, LeavesSoundIndexesUnderLoadAndKills) {
                         ++calls;
                     }
                 } catch (const std::exception&) {
-                    // Killed: the next connection goes on.
+                    // Killed: the next connection continues.
                 }
             }
         });

@@ -172,7 +172,7 @@ class Copy : public testing::Test {
         before = life(conn);
     }
 
-    // Where the hub was made, the leases go on.
+    // Where the hub was made, the leases continue.
     void expect_original_works() {
         Conn conn = cluster.connect("original");
         EXPECT_EQ(life(conn).incarnation, "1");
@@ -233,7 +233,7 @@ TEST_F(Copy, ByPgUpgrade) {
 }
 
 // IC-4: a copy of the files of a server that was stopped cannot be told from the original that was
-// started again: the leases go on until new_incarnation is called.
+// started again: the leases continue until new_incarnation is called.
 TEST_F(Copy, OfTheFilesNeedsAWord) {
     cluster.stop();
     cluster.start();

@@ -236,7 +236,7 @@ TEST(Intents, KeepOneConnection) {
     }));
 }
 
-// IN-9: what does not work is told by the intent itself, and goes on when it works.
+// IN-9: what does not work is told by the intent itself, and continues when it works.
 TEST(Intents, TellWhyTheyWait) {
     TwoDatabases two(kQuick);
     two.here.exec("DROP USER MAPPING FOR postgres SERVER far");
@@ -338,7 +338,7 @@ class Silence {
     std::vector<int> clients_;
 };
 
-// IN-8: no transaction is open while libpq waits, other work goes on, and SIGTERM ends the wait.
+// IN-8: no transaction is open while libpq waits, other work continues, and SIGTERM ends the wait.
 TEST(Intents, DoNotMakeTheWorkerWait) {
     TwoDatabases two(kQuick);
     two.here.exec("SELECT belay.create_hub('near')");

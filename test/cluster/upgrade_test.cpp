@@ -407,8 +407,8 @@ class UpgradeUnderLoad : public testing::Test {
 };
 
 // HB-5: an upgrade that fails at any step, that waits too long for a lock, or whose process is
-// killed in the middle, has done nothing; clients go on meanwhile, nothing is lost or done twice,
-// and leases stay live.
+// killed in the middle, has done nothing; clients continue meanwhile, nothing is lost or done
+// twice, and leases stay live.
 TEST_F(UpgradeUnderLoad, LosesNothing) {
     Load load(&cluster, "busy", 3);
     EXPECT_TRUE(load.goes_on());
@@ -442,7 +442,7 @@ TEST_F(UpgradeUnderLoad, LosesNothing) {
         other.exec("ROLLBACK");
         expect_still_old();
     }
-    // Killed in the middle, at several places. As long as it stands there, the clients go on.
+    // Killed in the middle, at several places. As long as it stands there, the clients continue.
     for (const int at : {1, 40, 110}) {
         {
             Conn watcher = cluster.connect("busy");

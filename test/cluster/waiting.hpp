@@ -1,4 +1,4 @@
-// Sessions that wait for work while the test goes on.
+// Sessions that wait for work while the test continues.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -528,7 +528,7 @@ TEST_F(Duties, FailAlone) {
     // Pushed back further and further: it fails less often than the other is done.
     EXPECT_LT(total(conn, "errors", "session_cleanup"),
               total(conn, "runs", "session_cleanup") / 2 + 5);
-    // Other duties of that hub go on.
+    // Other duties of that hub continue.
     add_old_letters(conn, "bad", 10);
     EXPECT_TRUE(eventually([&] { return letters(conn, "bad") == "0"; }));
 
@@ -548,7 +548,7 @@ TEST_F(Duties, SurviveInjectedFaults) {
             conn.value("SELECT count(*) FROM belay.faults() WHERE point = 'duty." + duty + "'"),
             "1");
     }
-    // Any worker of the server passes them; what counts is that all goes on.
+    // Any worker of the server passes them; what counts is that all continues.
     EXPECT_TRUE(eventually([&] {
         return conn.value("SELECT sum(count) FROM belay.faults() WHERE point LIKE 'duty.%'") == "0";
     }));

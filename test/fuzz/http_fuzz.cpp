@@ -77,7 +77,7 @@ void read_action(const std::string& text) {
         require(call.action != nullptr && (call.dry_run || !call.key.empty()));
         Values values;
         const std::string sql = statement_of(call, "app", "app", values);
-        // Values are parameters: the statement has nothing of the request in it.
+        // Values are parameters: the statement has no part of the request in it.
         ActionCall other{.action = call.action, .key = "k"};
         Values others;
         for (const auto& argument : call.action->arguments) {

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Messages follow PostgreSQL's style guide: the primary message begins in lower case, has no period and
-# says "unrecognized" or "invalid"; DETAIL and HINT are sentences; the words of code_detail are identifiers.
+# says "unrecognized" or "invalid"; DETAIL and HINT are sentences, and a HINT says what to do: it has a verb
+# of the list below, or lists the valid values, or names what shows them; the words of code_detail are
+# identifiers. In client/ the words of the texts are checked.
 # Texts that clients of duroxide-pg match stay as they are: they are in the list below.
 set -euo pipefail
 # shellcheck source=test/lint/lib.sh
@@ -57,10 +59,19 @@ find_faults() {
             print place($at), ":message says $1: $message\n" if $message =~ /\b(unknown|illegal|bad|cannot be found|not found)\b/i;
             print place($at), ":message has two sentences: $message\n" if $message =~ /[a-z]\. [A-Z]/;
         }
+        my $verb = qr/(?:Add|Ask|Attach|Begin|Call|CALL|Cancel|Cast|Change|Check|Choose|Commit|Confirm|Connect|Continue|Correct|Create|Delete|Discard|Distribute|Do not|Do nothing|Drop|End|Finish|Give|Hold|Increase|Install|Keep|Leave|Let|List|Look|Make|Move|Name|Narrow|Pass|Pause|Put|Raise|Read|Receive|Remove|Rename|Repair|Repeat|RESET|Restart|Restore|Resume|Revoke|Save|Say|See|Send|Set|Stop|Store|Suspend|Undo|Use|Wait|Write)\b/;
+        sub instructs {
+            my ($hint) = @_;
+            return $hint =~ /(?:^|\. )$verb/                              # Pass an interval.
+                || $hint =~ /(?:^If [^.]*,|\. If [^.]*,|\. Else) (\w+)/ && ucfirst($1) =~ /^$verb/  # If it stays, restart the server.
+                || $hint =~ /^[A-Z][a-z ]+ are (?:[^ ]+, )*[^ ]+ (?:and|or) |^[A-Z][a-z]+ are %s\.$/   # States are open and closed.
+                || $hint =~ /\b(?:lists|shows)\b/;                        # list_instances shows the instances.
+        }
         sub sentence {
             my ($at, $kind, $sentence) = @_;
             return if !defined $sentence || $sentence eq "%s";
             $read++;
+            print place($at), ":hint does not say what to do: $sentence\n" if $kind eq "hint" && !instructs($sentence);
             # A name of belay may begin one.
             print place($at), ":$kind does not begin as a sentence: $sentence\n"
                 if $sentence !~ /^(?:[A-Z0-9%]|\\"|[a-z]+[_.][a-z_]+)/;
@@ -105,4 +116,16 @@ found=$(find_faults src/**/*.[ch]pp)
 read -r _ count <<<"${found##*$'\n'}"
 ((count > 300)) || complain src/pg/errors.hpp:1 "has no messages that this lint can read"
 complain_each "not in style" < <(sed '$d' <<<"$found" | sed 's/:message /: message /')
+
+# The texts of the client library and of the tool: literals of several words, outside of comments.
+# shellcheck disable=SC2016  # Perl expands.
+complain_each "not in style" < <(
+    find client -name test -prune -o -name '*.[ch]pp' -print | sort | xargs perl -ne '
+        next if m{^\s*//};
+        while (/"((?:[^"\\]|\\.)*)"/g) {
+            my $text = $1;
+            print "$ARGV:$.: message says $2: $text\n" if $text =~ /^(?=.* ).*\b((unknown|illegal|malformed|bad|cannot be found|not found))\b/i;
+        }
+        close ARGV if eof'
+)
 verdict

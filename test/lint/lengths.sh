@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # C++ of src and client: a file begins with a comment that says what it is for, has at most 700
-# lines, a header for applications (client/include) at most 400, and a function at most 80 (OS-13).
+# lines, a header for applications (client/include) at most 400, and a function at most 80.
 # SQL has no limit: the tables of a hub are one step, in one file (decision 743).
 set -euo pipefail
 # shellcheck source=test/lint/lib.sh

@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 version=$(sed -n "s/^default_version = '\(.*\)'$/\1/p" src/sql/belay.control | head -n 1)
 
-# The rules of version 1.0.0 of the specification, as far as we use it.
+# The rules of version 1.0.0 of PGXN's format, as far as we use it.
 perl -MJSON::PP -e '
     sub check($$) { my ($true, $what) = @_; print "$what\n" unless $true }
     my $ours = shift;

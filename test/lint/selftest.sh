@@ -170,6 +170,9 @@ plant error_style src/ops/planted.cpp 'void f() { pg::raise_invalid("bad_value",
 plant error_style src/ops/planted.cpp 'void f() { pg::raise(pg::kNotFound, "task is gone", pg::Facts("task gone"), "Look."); }'
 plant error_style src/ops/planted.cpp 'void f() { ereport(ERROR, (errcode(1), errmsg("task not found"), errhint("Look."))); }'
 plant error_style src/ops/planted.cpp 'void f() { ereport(ERROR, (errcode(1), errmsg("task is gone"), errdetail("it went"))); }'
+plant error_style src/ops/planted.cpp 'void f() { pg::raise(pg::kNotFound, "task is gone", pg::Facts("gone"), "It was deleted."); }'
+plant error_style src/ops/planted.cpp 'void f() { ereport(ERROR, (errcode(1), errmsg("task is gone"), errhint("Operators have them."))); }'
+plant error_style client/src/planted.cpp 'void f() { throw Error({.message = "the task has an unknown key"}); }'
 plant error_codes src/pg/errors.hpp "inline constexpr int kPlanted = MAKE_SQLSTATE('Q', 'B', '0', '9', '9');"
 plant error_codes docs/errors.md 'It raises `QB098`.'
 plant error_codes docs/errors.md "$(sed 's/^| `QB014`/| `QB097`/;t;d' docs/errors.md | head -n 1)"
@@ -192,6 +195,8 @@ plant delivery .github/workflows/ci.yml '  planted'
 plant delivery .github/workflows/ci.yml '        run: make planted'
 plant references sql/planted.sql "-- As $(printf 'section %s' 4.5) demands."
 plant references docs/planted.md "$(printf 'engine%s' .md) has the rule."
+plant references docs/planted.md "The $(printf 'speci%s' fication) asks for it."
+plant references docs/planted.md "It is fast (ZZ-1)."
 plant references test/isolation/specs/planted.spec "# A race ($(printf '\302\247%s' 18))."
 plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)/notes."
 plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."
@@ -232,6 +237,10 @@ keep_sql 'WITH due AS MATERIALIZED (SELECT a FROM {hub}.t), gone (a) AS (DELETE 
 keep_sql 'UPDATE {hub}.t SET a = a {+} 1, (b, c) = (SELECT 1, 2) FROM pg_catalog.unnest($1, $2) AS v(x, y)
     WHERE t.a {=} v.x AND CASE WHEN t.b {>} 1 THEN true ELSE false END'
 
+plant words src/core/planted.cpp '// The walk goes on.'
+plant words client/include/belay/planted.hpp '// The lease is given back.'
+plant words test/unit/planted.cpp '// It is tried in vain.'
+plant words src/core/planted.cpp '// The caller is told.'
 plant words src/core/planted.cpp '// Whoever holds the row changes it.'
 plant words src/sql/hub/objects/planted.sql '-- Nobody reads it.'
 plant words sql/planted.sql '-- Somebody has the row.'

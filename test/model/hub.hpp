@@ -113,7 +113,7 @@ struct Message {
     int64_t visible_at = 0;
     int64_t created_at = 0;
     int32_t attempts = 0;
-    std::string token;  // "" = never leased, or given back
+    std::string token;  // "" = never leased, or released
     // Passed over by a fetch as the message of an instance that never started. It does not lead a
     // fetch to its instance until that has started.
     bool aside = false;

@@ -47,7 +47,7 @@ Runner::Runner(Cluster* cluster, const Subject& subject, uint64_t seed)
     lease_elsewhere();
     for (int i = 0; i < kClients; ++i) {
         clients_.push_back({cluster->connect()});
-        // A call that waits, waits for another client, who cannot go on: so it waits for ever.
+        // A call that waits, waits for another client, who cannot continue: so it waits for ever.
         clients_.back().conn.exec("SET lock_timeout = '8ms'");
     }
 }

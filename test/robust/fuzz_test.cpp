@@ -213,7 +213,8 @@ TEST_F(Fuzz, NothingButExpectedErrors) {
                        "::" + type;
             }
             sql += ")";
-            // What changes the hub for good is kept now and then, so that calls meet many states.
+            // What changes the hub permanently is kept now and then, so that calls meet many
+            // states.
             const bool keep =
                 function.of_hub && function.name != "d.cleanup_schema" && values.once_in(4);
             if (!function.waits) {

@@ -108,8 +108,8 @@ constexpr const char* kTasks[] = {
     "SELECT <hub>.pause_schedule('r')",
 };
 
-// The front door: a task leased until 100000, one failed for good, and one that waits. The second
-// half of each statement sets the clock of its transaction before the call.
+// The front door: a task leased until 100000, one failed permanently, and one that waits. The
+// second half of each statement sets the clock of its transaction before the call.
 constexpr const char* kFrontDoor[] = {
     "SELECT count(*) FROM <hub>.create_tasks('[{\"queue\":\"door\",\"task_id\":\"<71>\"},"
     "{\"queue\":\"door2\",\"task_id\":\"<72>\"},{\"queue\":\"door\",\"task_id\":\"<73>\"}]', 1000)",

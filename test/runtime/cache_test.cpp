@@ -267,7 +267,7 @@ TEST(Cache, NoFrameIsLeft) {
     kept.reset();
 }
 
-// The delays of turns that are given back; instances that do not come back are forgotten.
+// The delays of turns that are released; instances that do not come back are forgotten.
 TEST(Refusals, GrowAndAreForgotten) {
     belay::engine::Refusals refusals;
     std::vector<std::int64_t> delays;

@@ -290,7 +290,7 @@ Durable<std::string> group_of_coroutines(Context ctx, std::string) {
 }
 
 // CX-5 in groups: coroutines get it at their own waits, in the order of the calls; a shielded one
-// goes on, and the group ends after it.
+// continues, and the group ends after it.
 TEST(CancelInstance, GroupOfCoroutines) {
     for (const bool cached : {false, true}) {
         Driver d = started(&group_of_coroutines, cached);

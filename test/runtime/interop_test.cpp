@@ -276,7 +276,7 @@ TEST(DuroxideHistories, ContinueAsNew) {
     EXPECT_TRUE(report.ended);
 }
 
-// DX-1: an instance that a duroxide application has begun goes on with C++ code.
+// DX-1: an instance that a duroxide application has begun continues with C++ code.
 TEST(DuroxideHistories, GoesOn) {
     driver::Driver d;
     d.registry.on(flow, &saga);

@@ -262,7 +262,7 @@ Durable<std::string> shielded(Context ctx, json) {
     co_return "";
 }
 
-// CX-5: how a cancel is taken is an option. If it is changed, an instance that goes on after its
+// CX-5: how a cancel is taken is an option. If it is changed, an instance that continues after its
 // cancel ends with its next turn: that is no difference of the code.
 TEST(Nondeterminism, CancelTerminatesFromNowOn) {
     Driver d;

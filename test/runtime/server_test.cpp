@@ -391,7 +391,7 @@ TEST_P(RuntimeServerModes, LeaseLostInTheMiddle) {
 }
 
 // TA-2: what the turn decides is stored already, by another runtime that had it. The late one is
-// given back and reads what is stored; the instance does not fail.
+// released and reads what is stored; the instance does not fail.
 TEST_F(RuntimeServer, TurnIsStoredAlready) {
     Runtime runtime(runtime_options());
     runtime.on(holding, &hold_and_greet);
@@ -636,7 +636,7 @@ TEST_F(RuntimeServer, OmittedHistoryIsRead) {
     EXPECT_EQ(runtime.stats().of(EventKind::kCorrupt), 0u);
 }
 
-// LC-5: an instance that nothing happens to leaves memory, and goes on later.
+// LC-5: an instance that nothing happens to leaves memory, and continues later.
 TEST_F(RuntimeServer, IdleInstanceLeavesMemory) {
     RuntimeOptions given = runtime_options();
     given.cache_idle = Milliseconds(1);
@@ -923,8 +923,8 @@ Durable<std::string> pay_after_check(Context ctx, Order order) {
     co_return receipt.id;
 }
 
-// ND-3, ND-4: other code than the history's is stopped, nothing is stored, and the instance goes on
-// when the old code is back. VE: a change with version() is no difference.
+// ND-3, ND-4: other code than the history's is stopped, nothing is stored, and the instance
+// continues when the old code is back. VE: a change with version() is no difference.
 TEST_F(RuntimeServer, OtherCodeIsBlocked) {
     belay::Hub hub = this->hub();
     const Order order{"o", 1};

@@ -241,7 +241,7 @@ TEST(Turn, Versions) {
         std::invalid_argument);
 }
 
-// TU-3: corruption is given back, and fails the instance after ten attempts.
+// TU-3: corruption is released, and fails the instance after ten attempts.
 TEST(Turn, Corruption) {
     Driver d;
     d.registry.on(code, &two_steps);

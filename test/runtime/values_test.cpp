@@ -306,7 +306,7 @@ TEST(ContinueAsNew, CarriesMessagesAndValues) {
     EXPECT_EQ(next.at("carry_forward_events").size(), 100u);
     EXPECT_EQ(next.at("carry_forward_events").at(0), (json{"q", "stop"}));
     const std::string continuation = d.item(0).dump();
-    // TU-1: without its message the batch is given back.
+    // TU-1: without its message the batch is released.
     EXPECT_EQ(d.turn({queued("q", "early")}), "given back");
     EXPECT_EQ(d.last.kind, belay::engine::TurnResult::Kind::kEarly);
     d.values["sum"] = "3";

@@ -18,7 +18,7 @@ namespace belay::test::soak {
 
 struct Plan {
     double seconds = 30;
-    int64_t least_calls = 0;  // goes on until so many were made, on a slow machine
+    int64_t least_calls = 0;  // continues until so many were made, on a slow machine
     uint64_t seed = 1;
     int most_lease_ms = 3000;
     bool kills_servers = true;  // crashes, restarts, promotions, copies
@@ -52,7 +52,7 @@ class Campaign {
     struct Process {
         pid_t pid;
         Role role;
-        int64_t thaws_us = 0;  // when it goes on, if it is frozen
+        int64_t thaws_us = 0;  // when it continues, if it is frozen
     };
 
     // Clients of one database. Those of a copy only drain.
@@ -64,7 +64,7 @@ class Campaign {
 
     void start_client(Crew* crew, Role role);
     void start_crew(Crew* crew);
-    // Notices clients that ended by themselves; lets frozen ones go on.
+    // Notices clients that ended by themselves; lets frozen ones continue.
     void look_after(Crew* crew);
     void stop_crew(Crew* crew);
     // Waits until nothing is left, without any fault. False if the work does not end.

@@ -1,6 +1,6 @@
 // The checker: what the clients saw, against what the database says in the end.
 //
-// It knows nothing of the engine but its promises. From the journals it works out what must be
+// Of the engine it knows only the promises. From the journals it works out what must be
 // true, regardless of calls of unknown outcome; the rest it does not judge.
 #pragma once
 

@@ -601,7 +601,7 @@ class Runtime : public Client {
         return true;
     }
 
-    // False if the lease was given back or forgotten.
+    // False if the lease was released or forgotten.
     bool keeps(const std::string& prefix, const std::string& what, const std::string& subject,
                const std::string& token) {
         if (random_.in_thousand(25)) {
@@ -664,7 +664,7 @@ class Tasks : public Client {
         return "'w', 'w" + to_string(number_) + "', NULL, '{}', " + lease_ms;
     }
 
-    // Its id says who made it, and that it fails for good if the last digit is f.
+    // Its id says who made it, and that it fails permanently if the last digit is f.
     std::string new_task() {
         char text[40];
         std::snprintf(text, sizeof text, "%08x-%04x-4000-8000-%012llx", number_,

@@ -55,7 +55,7 @@ void play(Shared* shared, const Player& player, const std::string& journal_path)
 // How much is left to work off, as SQL: one number.
 extern const char* const kWorkLeft;
 
-// Work of this id is never finished but given back, until it is a dead letter.
+// Work of this id is never finished but released, until it is a dead letter.
 bool is_poison(const std::string& item);
 
 }  // namespace belay::test::soak

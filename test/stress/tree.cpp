@@ -195,7 +195,7 @@ class Turn {
         }
     }
 
-    // The program: goes on as far as the history allows.
+    // The program: continues as far as the history allows.
     void advance() {
         input_ = Input::read(events_[0].value);
         const Round plan = round_of(input_.n, input_.depth, input_.round);

@@ -137,7 +137,7 @@ TEST_F(DashboardLogin, EndsJobsWithTheirSession) {
     });
     EXPECT_EQ(job["state"], "stopped") << job;
     EXPECT_NE(cancelled(), "600");
-    // It goes on for who has logged in again.
+    // It continues for who has logged in again.
     const json next = post("/api/v1/h/app/bulk/" + id + "/go-on", {{"key", "k2"}}, again).parsed();
     await([&] {
         return get("/api/v1/h/app/bulk/" + next["id"].get<std::string>(), again)

@@ -387,7 +387,7 @@ TEST_F(DashboardServer, SaysWhatAnActionOnManyWillSkip) {
               json::array({{{"reason", "gone meanwhile"}, {"n", 1}}}));
 }
 
-// What goes on has as many before it as the first job left.
+// What continues has as many before it as the first job left.
 TEST_F(DashboardServer, GoesOnWithWhatIsLeft) {
     auto conn = cluster->connect();
     conn.exec(

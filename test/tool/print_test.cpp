@@ -83,7 +83,7 @@ TEST(ToolShell, StopsWhatItRuns) {
     stop.request_stop();
     EXPECT_EQ(run_shell("sleep 100", "", {}, stop.get_token(), std::chrono::seconds(60)).code,
               128 + 15);
-    // One that does not listen is ended for good. It says through a pipe when it does not.
+    // One that does not listen is ended permanently. It says through a pipe when it does not.
     int listening[2];
     ASSERT_EQ(pipe(listening), 0);
     std::stop_source later;
@@ -105,7 +105,7 @@ TEST(ToolShell, StopsWhatItRuns) {
 TopSample sample(std::int64_t at_ms, std::int64_t done) {
     TopSample made{.database = "shop", .at_ms = at_ms};
     made.hubs = {{.name = "app", .paused = false},
-                 {.name = "mail\x1b", .paused = true, .paused_queues = {"worker"}}};
+                 {.name = "mail\x1b", .paused = true, .paused_queues = {HubQueue::kWorker}}};
     made.depths["app"] = {.orchestrator_queue = 12, .worker_queue = 123456, .timer_queue = 7};
     made.queues = {{.hub = "app",
                     .queue = "orchestrator",

@@ -536,11 +536,11 @@ TEST_F(ToolProgram, ExplainsWorkItems) {
     EXPECT_EQ(belay({"explain", "--item", "999999"}).code, 1);
     EXPECT_EQ(belay({"explain", "--item", "x"}).code, 2);
     EXPECT_EQ(belay({"explain", "--item", "1", "--task"}).code, 2);
-    hub_.maintenance().pause("worker");
+    hub_.maintenance().pause(HubQueue::kWorker);
     EXPECT_NE(text({"explain", "--item", parsed({"queue", "--tag", "gpu"})[0]["id"].dump()})
                   .find("paused"),
               std::string::npos);
-    hub_.maintenance().resume("worker");
+    hub_.maintenance().resume(HubQueue::kWorker);
 }
 
 TEST_F(ToolProgram, ReplaysMany) {

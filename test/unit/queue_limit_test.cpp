@@ -23,7 +23,7 @@ TEST(QueueLimits, PlacesAreWhatIsLeft) {
     EXPECT_EQ(free_places(limit(std::nullopt, std::nullopt, 1, 0), 0), kNever);
 }
 
-// LI-8: a move takes places and tokens; what was given back takes no tokens; an older move never
+// LI-8: a move takes places and tokens; what was released takes no tokens; an older move never
 // leaves more than it would have left in order.
 TEST(QueueLimits, MovesTakePlacesAndTokens) {
     const QueueLimit two = limit(4, 2, 4, 4);

@@ -29,6 +29,13 @@ struct Words<Level> {
     static constexpr std::string_view kTexts[] = {"client", "worker", "operator", "monitor"};
 };
 
+// What can be paused of a hub: its queues of messages, work items and intents, and all its tasks.
+enum class HubQueue { kOrchestrator, kWorker, kTasks, kIntents, kOther };
+template <>
+struct Words<HubQueue> {
+    static constexpr std::string_view kTexts[] = {"orchestrator", "worker", "tasks", "intents"};
+};
+
 struct HubInfo {
     std::string name = {};
     std::string owner = {};
@@ -38,7 +45,7 @@ struct HubInfo {
     bool paused = false;
     OptionalTime created_at = {};
     OptionalNumber size_bytes = {};
-    std::vector<std::string> paused_queues = {};
+    std::vector<Word<HubQueue>> paused_queues = {};
     OptionalText place = {};  // host:port of the server that has it; none: this one
 };
 
@@ -234,10 +241,10 @@ class Maintenance : public HubPart {
  public:
     using HubPart::HubPart;
 
-    // Nothing is fetched from a queue of the provider interface, or from any.
-    void pause(const OptionalText& queue = {}, std::string_view reason = "",
+    // Nothing is fetched from this queue of the hub, or from any.
+    void pause(const std::optional<Word<HubQueue>>& queue = {}, std::string_view reason = "",
                Where where = Where::current());
-    void resume(const OptionalText& queue = {}, Where where = Where::current());
+    void resume(const std::optional<Word<HubQueue>>& queue = {}, Where where = Where::current());
     std::vector<DutyRun> reconcile(const std::optional<std::vector<std::string>>& duties = {},
                                    Where where = Where::current());
     SystemMetrics metrics(Where where = Where::current());

@@ -19,7 +19,7 @@
 // read in pages. ack_with() uses `connections` others. So a dispatcher has at most
 // 2 * connections + 2, and connections + 2 without ack_with().
 //
-// Events are told by the handlers' threads: a slow hook delays the next turn.
+// Events are reported by the handlers' threads: a slow hook delays the next turn.
 //
 // Thread-safety: on() is called before run(). stop() may be called by any thread and by a signal
 // handler. Handlers and hooks are called by several threads at once.
@@ -119,7 +119,7 @@ struct TurnOutcome {
     std::string message = {};  // why it is to be tried again
 
     static TurnOutcome decided(Decision decision) { return {Kind::kDecided, std::move(decision)}; }
-    // The messages are given back, for another attempt after the delay.
+    // The messages are released, for another attempt after the delay.
     static TurnOutcome retry(Milliseconds delay, bool ignore_attempt = false) {
         return {Kind::kRetry, {}, delay, ignore_attempt};
     }
@@ -137,12 +137,12 @@ struct DispatcherEvent {
         kFetched,
         kCorrupt,    // after kFetched, if an element of the turn is corrupt
         kDecided,    // acked
-        kRetried,    // given back, to be tried again
+        kRetried,    // released, to be tried again
         kLost,       // taken over or deleted; also an ack that came too late
         kUnknown,    // the connection broke, and it is not known whether the ack has happened
-        kAbandoned,  // given back because the dispatcher stops
-        kNoHandler,  // given back, for a dispatcher that has one
-        kError,      // of a call; the dispatcher goes on
+        kAbandoned,  // released because the dispatcher stops
+        kNoHandler,  // released, for a dispatcher that has one
+        kError,      // of a call; the dispatcher continues
     };
     Kind kind;
     const TurnContext* turn = nullptr;  // none if the event is about no turn that was read

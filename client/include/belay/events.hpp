@@ -11,7 +11,7 @@
 //
 // The handler and the ack are one transaction on the reader's connection: what the handler writes
 // through it happens exactly once, however often the batch is delivered. What it does elsewhere
-// happens at least once: Event::id tells a repetition.
+// happens at least once: Event::id identifies a repetition.
 //
 // A handler that throws undoes its transaction. It gets the same batch again after a delay, until
 // the lease ends; then whichever reader comes first gets it. Several readers of one subscription
@@ -83,7 +83,7 @@ struct ReaderEvent {
         kFailed,   // the handler threw; it gets the batch again
         kLost,     // the lease ended before the ack: the batch is delivered again
         kUnknown,  // the connection broke during the commit: what is not committed comes again
-        kError,    // of a call; the reader goes on
+        kError,    // of a call; the reader continues
     };
     Kind kind;
     std::size_t events = 0;
@@ -111,7 +111,7 @@ class EventReader {
     EventReader& operator=(const EventReader&) = delete;
 
     // Reads until stop(). Throws if the subscription does not exist, may not be read, or the
-    // arguments are wrong; goes on after everything else.
+    // arguments are wrong; continues after everything else.
     void run(const EventHandler& handler);
 
     // Lets run() return once the batch that it is at is dealt with.

@@ -118,7 +118,6 @@ struct Words<EdgeState> {
 };
 
 struct AddedEdge {
-    std::string result;
     Word<EdgeState> edge_state;
     Word<TaskState> downstream_state;
     int unsatisfied = 0;
@@ -126,7 +125,7 @@ struct AddedEdge {
 };
 
 struct SetJoin {
-    std::string result;
+    bool set = false;  // false: the task had this join before
     std::int64_t revision = 0;
 };
 

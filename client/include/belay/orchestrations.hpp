@@ -118,8 +118,34 @@ struct TreeNode {
     int depth = 0;
 };
 
+// Why a turn of an instance, or a work item, is not fetched.
+enum class FetchCase {
+    kFetchable,
+    kNotFound,
+    kPaused,
+    kLocked,
+    kLeased,
+    kInTransaction,
+    kVersionFilter,
+    kNoMessages,
+    kNotVisible,
+    kStartHidden,
+    kNeverStarted,
+    kSessionHeld,
+    kTagNeeded,
+    kDeadLettered,
+    kOther
+};
+template <>
+struct Words<FetchCase> {
+    static constexpr std::string_view kTexts[] = {
+        "fetchable",      "not_found",      "paused",      "locked",       "leased",
+        "in_transaction", "version_filter", "no_messages", "not_visible",  "start_hidden",
+        "never_started",  "session_held",   "tag_needed",  "dead_lettered"};
+};
+
 struct FetchReason {
-    std::string reason;
+    Word<FetchCase> reason;
     OptionalText detail;
     OptionalTime until;
 };

@@ -48,8 +48,8 @@ class Outcome {
         kCompleted,
         kFailed,
         kRetry,      // another attempt after a delay
-        kDelayed,    // the attempt goes on after a delay
-        kReleased,   // given back without counting the attempt
+        kDelayed,    // the attempt continues after a delay
+        kReleased,   // ended without counting the attempt
         kSuspended,  // waits for signals
         kSettled,    // Task::complete_with has done it
     };
@@ -109,7 +109,7 @@ inline Outcome retry_in(Milliseconds delay, std::string reason = {}) {
         .with_failure({.message = std::move(reason), .retry_after = delay});
 }
 
-// The attempt goes on after the delay, in this worker or another; it then finds the checkpoint.
+// The attempt continues after the delay, in this worker or another; it then finds the checkpoint.
 inline Outcome delayed(Milliseconds delay) {
     return Outcome(Outcome::Kind::kDelayed).with_delay(delay);
 }
@@ -117,7 +117,7 @@ inline Outcome delayed(Milliseconds delay, const Json& checkpoint) {
     return delayed(delay).with_text(checkpoint.dump());
 }
 
-// The work is given back, and the attempt does not count.
+// The work is released, and the attempt does not count.
 inline Outcome released(Milliseconds delay = Milliseconds(0)) {
     return Outcome(Outcome::Kind::kReleased).with_delay(delay);
 }

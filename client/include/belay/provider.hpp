@@ -70,7 +70,7 @@ struct AckResult {
     bool outcome_unknown = false;  // not acked now, but perhaps by a run whose answer was lost
 };
 
-// How the lease of a work item ends: by an ack, or given back.
+// How the lease of a work item ends: by an ack, or by a release.
 struct WorkOutcome {
     std::string lock_token;
     bool abandon = false;
@@ -133,6 +133,15 @@ struct ActivityKey {
     std::string instance;
     std::int64_t execution_id = 1;
     std::int64_t activity_id = 0;
+};
+
+// ---- Both queues. ----
+
+// The queues of the provider interface, by the names that slots and items for other hubs use.
+enum class ProviderQueue { kOrchestrator, kWorker, kOther };
+template <>
+struct Words<ProviderQueue> {
+    static constexpr std::string_view kTexts[] = {"orchestrator", "worker"};
 };
 
 // ---- Turns. ----
@@ -299,20 +308,20 @@ class Provider : public HubPart {
     void append_history(std::string_view instance_id, std::int64_t execution_id,
                         const std::vector<NewEvent>& events, Where where = Where::current());
 
-    // The share of this owner of the slots of queue orchestrator or worker; slots: what the caller
-    // believes slot_count to be. Dispatcher keeps a share.
-    std::vector<std::int32_t> acquire_slots(std::string_view owner, std::string_view queue,
+    // The share of this owner of the slots of a queue; slots: what the caller believes slot_count
+    // to be. Dispatcher keeps a share.
+    std::vector<std::int32_t> acquire_slots(std::string_view owner,
+                                            const Word<ProviderQueue>& queue,
                                             std::optional<int> slots = {},
                                             Milliseconds lease = Milliseconds(30000),
                                             Where where = Where::current());
-    void release_slots(std::string_view owner, std::string_view queue,
+    void release_slots(std::string_view owner, const Word<ProviderQueue>& queue,
                        Where where = Where::current());
     // Binds the caller's transaction to a lease: its commit fails with lock_lost() if the lease is
     // lost by then.
     void guard(std::string_view lock_token, Where where = Where::current());
-    // Sends an item to queue orchestrator or worker of another hub, exactly once. Returns the id of
-    // the intent.
-    std::int64_t send_to_hub(std::string_view target_hub, std::string_view queue,
+    // Sends an item to a queue of another hub, exactly once. Returns the id of the intent.
+    std::int64_t send_to_hub(std::string_view target_hub, const Word<ProviderQueue>& queue,
                              std::string_view work_item, OptionalTime visible_at = {},
                              Where where = Where::current());
 

@@ -179,7 +179,7 @@ class Queue {
                                                const std::optional<Json>& result,
                                                const ReceiveOptions& options = {},
                                                Where where = Where::current());
-    // When the next attempt can begin; none: the task has failed for good.
+    // When the next attempt can begin; none: the task has failed permanently.
     OptionalTime fail(const Lease& lease, std::string_view error,
                       std::optional<Milliseconds> retry_in = {},
                       FailureClass failure_class = FailureClass::kTransient,

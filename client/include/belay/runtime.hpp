@@ -51,7 +51,7 @@ struct RuntimeOptions {
     Milliseconds drain_timeout{30000};
     // Fetch only turns of the orchestrations that are registered: those of other applications on
     // the hub are neither leased nor delayed by this runtime. Every fetch passes over theirs that
-    // are due. Otherwise an orchestration that is not registered is given back with a delay.
+    // are due. Otherwise an orchestration that is not registered is released with a delay.
     bool only_registered_names = false;
     // Share the slots of the hub with the other runtimes, so that the turns of an instance come to
     // one process. None: if the hub's slot_count is above 1.

@@ -23,7 +23,7 @@ struct Words<CountOf> {
     static constexpr std::string_view kTexts[] = {"waitpoints", "signals", "sources"};
 };
 
-// What has to come before a suspended task goes on. At most four deep.
+// What has to come before a suspended task continues. At most four deep.
 //
 //     Condition::all({Condition::single("approval", {"approved"}),
 //                     Condition::count(2, CountOf::kSources)})
@@ -98,7 +98,7 @@ struct Words<SuspendResult> {
 };
 
 struct SuspendedTask {
-    // kAlreadySatisfied: signals that came early meet the condition, the lease goes on.
+    // kAlreadySatisfied: signals that came early meet the condition, the lease continues.
     Word<SuspendResult> result;
     std::optional<Uuid> suspension_id;
     std::vector<SuspendedWaitpoint> waitpoints;
@@ -166,7 +166,7 @@ class Signals : public HubPart {
     // A signal of an operator, without a token.
     DeliveredSignal approve(const Uuid& task_id, const Uuid& waitpoint_id, std::string_view name,
                             std::string_view idempotency_key, Where where = Where::current());
-    // Lets a suspended task go on, signals or not.
+    // Lets a suspended task continue, signals or not.
     ResumedTask resume(const Uuid& task_id, std::string_view trigger = "operator",
                        Milliseconds delay = Milliseconds(0), Where where = Where::current());
     std::vector<WaitpointInfo> waitpoints(const Uuid& task_id,

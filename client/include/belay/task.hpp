@@ -67,7 +67,7 @@ class Task {
     std::vector<UpstreamResult> upstream(Where where = Where::current());
     // The result of the task before it that has this key or is passed as it; none if there is none.
     std::optional<Json> upstream_result(std::string_view name, Where where = Where::current());
-    // What came to the waitpoints of the suspension that the task goes on from.
+    // What came to the waitpoints of the suspension that the task continues from.
     std::vector<Signal> signals(Where where = Where::current());
 
     // Fires when the handler should stop; what it returns is then not used. stop_reason() says why.
@@ -88,13 +88,14 @@ class Task {
     void complete_with(const std::function<void(Connection&)>& body,
                        const std::optional<Json>& result = {}, Where where = Where::current());
 
-    // Settles with the next portion and returns when that is committed, for a handler that goes on
-    // afterwards; it then returns settled(). Throws Error with lock_lost() if the lease is gone.
+    // Settles with the next portion and returns when that is committed, for a handler that
+    // continues afterwards; it then returns settled(). Throws Error with lock_lost() if the lease
+    // is gone.
     void settle(Outcome outcome);
 
     // Lets the task wait for signals, and returns the tokens of its waitpoints. The handler then
     // returns suspended(); it is run again when the signals have come. If those that came early
-    // suffice (kAlreadySatisfied), it goes on at once, with the signals of the answer.
+    // suffice (kAlreadySatisfied), it continues at once, with the signals of the answer.
     SuspendedTask suspend(const NewSuspension& suspension, Where where = Where::current());
     // Makes a waitpoint ahead of suspend(), for its token.
     CreatedWaitpoint create_waitpoint(std::string_view key, Milliseconds expires_in,

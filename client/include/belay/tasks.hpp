@@ -291,7 +291,7 @@ class Tasks : public HubPart {
     bool cancel(const Uuid& id, std::string_view reason = "", Where where = Where::current());
 
     // For operators.
-    // Runs a task again that failed for good, expired or was cancelled.
+    // Runs a task again that failed permanently, expired or was cancelled.
     void retry(const Uuid& id, Where where = Where::current());
     // Cancels the task in any state, and returns what was changed.
     CancelledTask force_cancel(const Uuid& id, std::string_view reason = "",

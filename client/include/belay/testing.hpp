@@ -159,7 +159,7 @@ class World : public belay::detail::Registrar<Activity> {
     void cache(CacheMode mode);
     // Every turn is replayed and compared; on unless it is turned off.
     void verify_replay(bool verify);
-    // What goes wrong with an instance (no handler, nondeterminism, corruption) is given back, as a
+    // What goes wrong with an instance (no handler, nondeterminism, corruption) is returned, as a
     // Runtime does, instead of being thrown.
     void keep_going();
     void fail_on_nondeterminism();

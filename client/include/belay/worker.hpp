@@ -14,12 +14,12 @@
 // retried, and when, is decided by the task's policy. Tasks and activities take turns for free
 // handlers.
 //
-// Outcomes are settled in portions. The thread of a handler that returns goes on with the next task
-// at once; a settler sends its outcome, with all others that have ended meanwhile, and the same
-// call receives what there is room for; while tasks take longer than a millisecond, a call of its
-// own does, at the same time. Nothing waits for a portion to fill. Each outcome has its own fate,
-// and its event comes after the commit. Task::settle() waits for that commit. complete_with() and
-// write() are transactions of their own.
+// Outcomes are settled in portions. The thread of a handler that returns continues with the next
+// task at once; a settler sends its outcome, with all others that have ended meanwhile, and the
+// same call receives what there is room for; while tasks take longer than a millisecond, a call of
+// its own does, at the same time. Nothing waits for a portion to fill. Each outcome has its own
+// fate, and its event comes after the commit. Task::settle() waits for that commit. complete_with()
+// and write() are transactions of their own.
 //
 // Threads and connections. run() uses its own thread to wait for work and to receive it,
 // `concurrency` threads for handlers, `connections` to settle, and one to extend leases. Settlers
@@ -29,9 +29,9 @@
 // slow ones delay one another, and neither portions nor leases. All are made when they are needed,
 // so a worker has at most 2 * connections + 2, and connections + 2 if its handlers make no calls.
 //
-// Events. kReceived is told by the handler's thread, the outcome of a portion by the thread that
-// has settled it: a hook that is slow delays that settler's next portion, and with it the jobs that
-// its call leases. A hook should only count or enqueue.
+// Events. kReceived is reported by the thread of the handler, the outcome of a portion by the
+// thread that has settled it: a hook that is slow delays that settler's next portion, and with it
+// the jobs that its call leases. A hook should only count or enqueue.
 //
 // Thread-safety: on() and on_activity() are called before run(). stop() may be called by any thread
 // and by a signal handler. Handlers and hooks are called by several threads at once.
@@ -58,7 +58,7 @@ struct WorkerEvent {
     enum class Kind {
         kReceived,
         kCompleted,
-        kFailed,   // for good
+        kFailed,   // permanently
         kRetried,  // failed, and another attempt follows
         kDelayed,
         kReleased,
@@ -67,9 +67,9 @@ struct WorkerEvent {
         kDeadline,   // of the task or its attempt has passed
         kLost,       // revoked or expired; also an outcome that came too late
         kUnknown,    // the connection broke, and it is unknown whether the outcome was stored
-        kAbandoned,  // given back because the worker stops
-        kNoHandler,  // given back, for a worker that has one
-        kError,      // of a call; the worker goes on
+        kAbandoned,  // released because the worker stops
+        kNoHandler,  // released, for a worker that has one
+        kError,      // of a call; the worker continues
     };
     Kind kind;
     const Task* task = nullptr;  // none if the event is about no task

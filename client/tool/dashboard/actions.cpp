@@ -215,7 +215,7 @@ ActionCall parse_action(const std::string& body) {
         } else if (key == "dry_run" && value.is_boolean()) {
             call.dry_run = value.get<bool>();
         } else {
-            throw BadRequest("the body has an unknown or malformed key \"" + key + "\"");
+            throw BadRequest("the body has an unrecognized or invalid key \"" + key + "\"");
         }
     }
     if (call.action == nullptr) {

@@ -30,7 +30,7 @@ Json next_times(Hub& hub, const Json& args) {
             times.push_back(rows.get<std::int64_t>(i, 0));
         }
     } catch (const Error& error) {
-        // An older hub cannot tell; the role may not ask.
+        // An older hub does not know it; the role may not ask.
         if (error.sqlstate() != "42883" && error.sqlstate() != "42501") {
             throw;
         }

@@ -51,7 +51,7 @@ Json id_value(const BulkCall& call, const std::string& id) {
 void read_filter(BulkCall& call, Json filter, const Json& upto) {
     if (filter.contains("order")) {
         if (!filter["order"].is_string()) {
-            throw BadRequest("filter has a malformed key \"order\"");
+            throw BadRequest("filter has an invalid key \"order\"");
         }
         call.order = filter["order"].get<std::string>();
         filter.erase("order");
@@ -170,7 +170,7 @@ BulkCall parse_bulk(const std::string& body) {
         } else if (key == "dry_run" && value.is_boolean()) {
             call.dry_run = value.get<bool>();
         } else if (key != "ids" || !value.is_null()) {
-            throw BadRequest("the body has an unknown or malformed key \"" + key + "\"");
+            throw BadRequest("the body has an unrecognized or invalid key \"" + key + "\"");
         }
     }
     const auto found =

@@ -229,7 +229,7 @@ std::optional<Session> Dashboard::Impl::session_of(const Request& request) {
     return session;
 }
 
-// Everything that can be told without the body.
+// Everything that is known without the body.
 std::optional<Response> Dashboard::Impl::judge(const Request& request) {
     std::string host = request.header("host");
     std::ranges::transform(host, host.begin(), [](unsigned char c) { return std::tolower(c); });

@@ -58,7 +58,7 @@ std::string changed_conninfo(const std::string& dsn,
     if (parsed == nullptr) {
         // The message can have parts of the string.
         PQfreemem(message);
-        throw Error({.message = "the connection string is malformed", .sqlstate = "08001"});
+        throw Error({.message = "the connection string is invalid", .sqlstate = "08001"});
     }
     std::map<std::string, std::string> values;
     for (const PQconninfoOption* option = parsed.get(); option->keyword != nullptr; ++option) {

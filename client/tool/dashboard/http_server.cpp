@@ -259,7 +259,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
         }
     }
 
-    // The body was not read: the connection cannot go on.
+    // The body was not read: the connection cannot continue.
     void refuse(Response response) { write(std::move(response), false); }
 
     void write(Response response, bool keep_alive) {

@@ -24,7 +24,7 @@ struct Request {
     const std::string& header(const std::string& name) const;
 };
 
-// An answer that goes on: server-sent events. Any thread may use it.
+// An answer without an end: server-sent events. Any thread may use it.
 class EventStream {
  public:
     virtual ~EventStream() = default;

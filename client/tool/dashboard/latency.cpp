@@ -1,6 +1,6 @@
 // Sums and differences of histograms, and their percentiles.
 //
-// May touch: nothing. Must not: know the bounds of the buckets, which the server tells.
+// May touch: nothing. Must not: know the bounds of the buckets, which the server returns.
 #include "latency.hpp"
 
 #include <algorithm>

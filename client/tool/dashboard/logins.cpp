@@ -7,7 +7,7 @@ namespace belay::tool::dashboard {
 
 namespace {
 
-// A login that was let in to try. Counts as given up unless its end is told.
+// A login that was let in to try. Counts as given up unless its end is reported.
 class Attempt {
  public:
     Attempt(LoginLimits& limits, std::mutex& mutex, std::string peer)
@@ -78,7 +78,7 @@ void Dashboard::Impl::log_in_by_proxy(const std::string& user, const Reply& repl
             return response;
         } catch (const Error&) {
             // The role does not exist, or the DSN's is no member of it; unless the database is
-            // away, which a connection without the role tells.
+            // away, which a connection without the role shows.
             auto connection = database.lease(shared);
             return refuse();
         }

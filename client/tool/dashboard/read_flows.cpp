@@ -62,7 +62,7 @@ Json read_flow(Reader& reader) {
                               "SELECT jsonb_set(f, '{at_ms}', to_jsonb(" + std::string(kNow) +
                                   ")) FROM (SELECT {h}.get_flow($1) AS f) AS g WHERE f IS NOT NULL",
                               {id});
-    // Times of members, of a hub that does not tell them: if they are not many.
+    // Times of members, of a hub that does not return them: if they are not many.
     std::map<std::string, Json> times;
     const bool timed = !flow["members"].empty() && flow["members"][0].contains("started_at_ms");
     if (!timed && flow["members"].size() <= kMostTimed) {

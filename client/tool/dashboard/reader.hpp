@@ -110,7 +110,8 @@ void refuse_body_filters(const Json& filter, bool bodies_are_whole);
 Json filter_of(const Reader& reader, const std::set<std::string>& keys);
 OptionalText order_of(const Route& route);
 
-// A page of a browse function: its rows, and where it goes on. A download is several pages.
+// A page of a browse function: its rows, and where the next one begins. A download is several
+// pages.
 //
 // estimate: the table whose size says how much there is to search; none if the order does not
 // follow the whole table. newest: an expression for the newest object that there is: what is

@@ -418,7 +418,7 @@ void Sampler::run() {
         std::int64_t next = steady_ms() + 3600000;
         for (const auto& watch : watched) {
             // Objects alone are waited for; where that is not possible they follow this clock. No
-            // wait tells of the progress of a flow's members.
+            // wait reports the progress of a flow's members.
             const auto found = target({watch.credential->key, watch.hub});
             std::unique_lock taking(found->taking);
             const bool waits = found->waits;

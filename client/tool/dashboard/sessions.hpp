@@ -22,7 +22,7 @@ bool equals_secret(std::string_view given, std::string_view secret);
 
 // With what the database is asked: viewers with the same credential share connections and answers.
 struct Credential {
-    std::string key;       // tells credentials apart
+    std::string key;       // distinguishes credentials
     std::string conninfo;  // with password, if it has one
     bool needs_password = false;
 };
@@ -47,7 +47,7 @@ class Sessions {
     // Begins a session. At the limit, the one that was unused for longest ends.
     Session begin(std::shared_ptr<const Credential> credential, std::string user,
                   std::int64_t now_ms);
-    // The session of this cookie, if it goes on; counts as use.
+    // The session of this cookie, if it is valid; counts as use.
     std::optional<Session> find(std::string_view id, std::int64_t now_ms);
     // Whether the session may make one more request now: 50 a second.
     bool may_request(const std::string& id, std::int64_t now_ms);

@@ -16,7 +16,7 @@ constexpr std::int64_t kRefusedFor = 60000;
 constexpr std::int64_t kPause = 1000;  // a new watch ends a wait at most this often
 
 // A change costs about four statements: the wait, a look, and what the page reads anew. An object
-// that changes all the time is told of kBurst times at once, and then once per kRefill: at most 60
+// that changes all the time is reported kBurst times at once, and then once per kRefill: at most 60
 // statements a minute.
 constexpr double kBurst = 4;
 constexpr std::int64_t kRefill = 6500;
@@ -210,7 +210,7 @@ void Waiter::Seen::refill(std::int64_t now) {
 void Waiter::look_again(const Post& post, Hub& hub, const Want& want, std::map<Want, Seen>& seen) {
     const auto known = seen.find(want);
     const std::string now = look(hub, want, known == seen.end() ? "" : known->second.text);
-    // A new one is told as well: it may have changed since the page read it.
+    // A new one is reported as well: it may have changed since the page read it.
     if (known == seen.end()) {
         seen[want] = {now, kBurst, steady_ms()};
     } else {

@@ -17,7 +17,7 @@ class Waiter {
     static constexpr std::size_t kMostThreads = 4;
     static constexpr std::size_t kMostChannels = 64;
 
-    // changed: called before the pages are told, with the hub.
+    // changed: called before the pages are notified, with the hub.
     Waiter(Database& database, Streams& streams, Sampler& sampler, FindHub find_hub,
            std::function<void(const std::string& hub)> changed);
     ~Waiter();
@@ -37,7 +37,7 @@ class Waiter {
 
     void run();
     void wait(const std::shared_ptr<Post>& post);
-    // An object as it was last told of, and how often it may be told of at once.
+    // An object as it was last reported, and how often it may be reported at once.
     struct Seen {
         std::string text = {};
         double tokens = 0;
@@ -48,7 +48,7 @@ class Waiter {
 
     // Waits once; false if waiting is not possible for this role.
     bool wait_once(Post& post, Hub& hub, std::map<Want, Seen>& seen);
-    // Tells the pages if the object is another than it was.
+    // Notifies the pages if the object is another than it was.
     void look_again(const Post& post, Hub& hub, const Want& want, std::map<Want, Seen>& seen);
     static std::string look(Hub& hub, const Want& want, const std::string& known);
 

@@ -45,7 +45,7 @@ Response Dashboard::Impl::watch(const Session& session, const Route& route,
     std::vector<Want> remove;
     for (const auto& [key, list] : json.items()) {
         if ((key != "add" && key != "remove") || !list.is_array() || list.size() > 200) {
-            throw BadRequest("the body has an unknown or malformed key \"" + key + "\"");
+            throw BadRequest("the body has an unrecognized or invalid key \"" + key + "\"");
         }
         for (const auto& text : list) {
             if (!text.is_string()) {

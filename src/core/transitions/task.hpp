@@ -129,7 +129,7 @@ constexpr TaskLife touched(const TaskLife& row, int64_t now) {
 
 // ---- Leases ----
 
-// Whether a claim begins an attempt, or goes on with one.
+// Whether a claim begins an attempt, or continues with one.
 constexpr bool begins_attempt(const TaskLife& row) {
     return !continues_attempt(row.pending);
 }
@@ -231,7 +231,7 @@ constexpr bool was_completed_under(const TaskLife& row, int64_t epoch) {
     return row.state == TaskState::kCompleted && row.lease_epoch == add_ms(epoch, 1);
 }
 
-// Of a lease with its secret: has_secret tells whether incarnation and nonce are those of the row.
+// Of a lease with its secret: has_secret says whether incarnation and nonce are those of the row.
 constexpr TaskFault fault_of_lease(const TaskLife& row, int64_t epoch, bool has_secret,
                                    int64_t epoch_floor, int64_t now) {
     const TaskFault fault = fault_of_epoch(row, epoch);

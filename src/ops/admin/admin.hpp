@@ -60,7 +60,7 @@ void refuse_distributed(const store::Hub& hub, const char* function);
 using Pause = void (*)();
 
 // Makes the hubs of a family: all of them, or those of this server, with the places of the others.
-// Called again, it goes on where it was.
+// Called again, it continues where it was.
 struct FamilyRequest {
     const char* family;
     int32 hubs;

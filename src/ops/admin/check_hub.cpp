@@ -107,7 +107,7 @@ void check_table(const store::Hub& hub, const store::TableDesign& table, Finding
     const Oid id = store::relation_named(hub, table.name);
     Relation relation = OidIsValid(id) ? try_relation_open(id, AccessShareLock) : nullptr;
     if (relation == nullptr) {
-        return;  // check_relations tells
+        return;  // check_relations reports it
     }
     if (const store::TableShape* shape = store::find_shape(table.name)) {
         check_hot_table(hub, *shape, relation, findings);
@@ -141,7 +141,7 @@ void check_index(const store::Hub& hub, const store::HubDesign& design,
     const Oid id = store::relation_named(hub, wanted.name);
     Relation index = OidIsValid(id) ? try_relation_open(id, AccessShareLock) : nullptr;
     if (index == nullptr) {
-        return;  // check_relations tells
+        return;  // check_relations reports it
     }
     const char* table =
         index->rd_index == nullptr ? nullptr : store::name_in_hub(hub, index->rd_index->indrelid);
@@ -258,11 +258,13 @@ std::optional<int64> checked_rows(const store::Hub& hub, std::string_view rows) 
     if (estimate <= kFewTasks) {
         return std::nullopt;
     }
-    ereport(NOTICE,
-            (errmsg("only the newest " INT64_FORMAT " of about %.0f tasks are checked", kSample,
-                    estimate),
-             errhint("belay.check_hub('%s', 'all') reads every task; allow it about %.0f seconds.",
-                     NameStr(hub.name), std::ceil(estimate / kFewTasks))));
+    ereport(
+        NOTICE,
+        (errmsg("only the newest " INT64_FORMAT " of about %.0f tasks are checked", kSample,
+                estimate),
+         errhint(
+             "Call belay.check_hub('%s', 'all') to read every task; allow it about %.0f seconds.",
+             NameStr(hub.name), std::ceil(estimate / kFewTasks))));
     return kSample;
 }
 

@@ -34,11 +34,10 @@ store::Api checked_api(std::string_view word) {
 void check_rights() {
     const Oid language = get_language_oid("belay", false);
     if (pg::may_use_language(language, GetUserId()) != ACLCHECK_OK) {
-        ereport(ERROR,
-                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                 errmsg("permission denied for language belay"),
-                 errhint("An administrator lets a role own hubs with GRANT USAGE ON LANGUAGE "
-                         "belay, and CREATE on the database.")));
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("permission denied for language belay"),
+                        errhint("Ask an administrator for GRANT USAGE ON LANGUAGE belay, and for "
+                                "CREATE on the database.")));
     }
 }
 

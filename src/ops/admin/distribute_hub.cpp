@@ -28,10 +28,12 @@ void require_coordinator(const char* function) {
     constexpr int32 kCoordinator = 0;
     const auto group = store::own_group();
     if (!group || !OidIsValid(get_extension_oid("citus", true))) {
-        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                        errmsg("extension citus is not installed in this database"),
-                        errhint("Hubs of servers without Citus are moved with "
-                                "belay.set_hub_place and a dump.")));
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+             errmsg("extension citus is not installed in this database"),
+             errhint(
+                 "Move a hub between servers without Citus with belay.set_hub_place and a dump.")));
     }
     if (*group != kCoordinator) {
         const auto place = store::place_of_group(kCoordinator);
@@ -62,7 +64,7 @@ store::Node checked_node(const char* host, int32 port) {
     if (!node) {
         pg::raise_invalid("unknown_node", "p_host",
                           psprintf("%s:%d is not a node that takes shards", host, port),
-                          "Table pg_dist_node lists the nodes; shouldhaveshards has to be true.");
+                          "Pass a node of table pg_dist_node that has shouldhaveshards true.");
     }
     return *node;
 }

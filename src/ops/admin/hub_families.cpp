@@ -20,8 +20,7 @@ void check_size(int32 hubs) {
     if (hubs < 1 || hubs > core::kMaxFamily) {
         pg::raise_invalid(
             "out_of_range", "p_hubs", psprintf("p_hubs must be between 1 and %d", core::kMaxFamily),
-            "Every hub has tables, indexes and functions of its own: some hundreds are "
-            "many. Keys share hubs.");
+            "Let more keys share a hub: each hub has tables, indexes and functions of its own.");
     }
 }
 
@@ -96,7 +95,7 @@ void create_hub_family(const FamilyRequest& request, Pause pause) {
     if (!servers.empty() && !may_set_places()) {
         ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                         errmsg("permission denied to set places of hubs"),
-                        errhint("An administrator grants EXECUTE on belay.set_hub_place.")));
+                        errhint("Ask an administrator for EXECUTE on belay.set_hub_place.")));
     }
     pg::lock_name(pg::LockSpace::kHubName, request.family);
     const auto known = store::family_size(request.family);
@@ -107,8 +106,8 @@ void create_hub_family(const FamilyRequest& request, Pause pause) {
                       .add("path", "p_hubs")
                       .add("family", request.family)
                       .add("hubs", int64{*known}),
-                  "The number of hubs decides which hub has a key, and does not change. Make "
-                  "another family.");
+                  "Make another family: the number of hubs decides which hub has a key, and does "
+                  "not change.");
     }
     if (!known) {
         store::put_family(request.family, request.hubs);

@@ -3,7 +3,7 @@
 // Calls    store::all_hubs, store::read_hub_row
 // Touches  nothing
 // Locks    nothing
-// Raises   nothing of its own
+// Raises   nothing itself
 #include "ops/admin/admin.hpp"
 
 namespace belay::ops {

@@ -1,4 +1,4 @@
-// new_incarnation.cpp — declare every lease lost, after a copy that cannot be told apart.
+// new_incarnation.cpp — declare every lease lost, after a copy that cannot be distinguished.
 //
 // Calls    store::settle_incarnation
 // Touches  <hub>.belay_hub

@@ -9,8 +9,8 @@
 // Touches  what the statement touches
 // Locks    what the statement locks
 // Raises   QB002 unknown hub, 42501
-// Races    none: it decides nothing of its own
-// Faults   none: it writes nothing of its own
+// Races    none: it decides nothing itself
+// Faults   none: it writes nothing itself
 #include "ops/admin/admin.hpp"
 #include "pg/errors.hpp"
 #include "pg/scopes.hpp"

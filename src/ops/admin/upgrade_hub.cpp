@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint8 kAllLevels[] = {core::kClient, core::kWorker, core::kOperator, core::kMonitor};
 
-// A level that a role holds, as far as the hub's functions and views tell.
+// A level that a role holds, as far as the hub's functions and views show.
 struct Holding {
     Oid role;
     uint8 level;

@@ -213,7 +213,7 @@ void write_queues(Writer* json, const store::Hub& hub, const TaskSums& tasks, in
     write_bounds(json);
 }
 
-// Who paused a queue and when, as the events of operators tell; null if they do not.
+// Who paused a queue and when, from the events of operators; null if they do not say.
 void write_pause(Writer* json, std::optional<std::string_view> by, std::optional<int64> at) {
     if (by) {
         json->text("paused_by", *by);
@@ -227,7 +227,7 @@ TaskSums write_task_queues(Writer* json, store::Tables& tables, int64 now, int64
     TaskSums sums;
     json->key("task_queues");
     json->open('[');
-    // One more than is shown tells whether there are more.
+    // One more than is shown: whether there are more.
     const auto rows = store::task_queues(tables, now, cap, kMostQueues + 1);
     const auto counted = task_stats::read(tables.hub.schema);
     int64 shown = 0;
@@ -375,7 +375,7 @@ int64 checked_budget(const char* path, std::optional<int32> value) {
     if (number < 100 || number > 100000) {
         pg::raise(pg::kInvalidArgument, psprintf("%s must be from 100 to 100000", path),
                   pg::Facts("out_of_range").add("path", path).add("value", number),
-                  "Counts that stop at a limit say so.");
+                  "Leave it out for the default of 10000.");
     }
     return number;
 }

@@ -51,7 +51,7 @@ struct BodyNames {
     const char* texts[2];
 };
 
-// What ends a list: its last row, or nothing. A tail goes on behind the last row that there was.
+// What ends a list: its last row, or nothing. A tail continues behind the last row that there was.
 enum class ListEnd : uint8 { kLastRow, kNever };
 
 // The answer: the rows, the cursor of the next page, and how many rows were looked at.

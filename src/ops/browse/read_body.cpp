@@ -100,9 +100,10 @@ store::BodyRows find_body(store::Tables& tables, Oid caller, const BodySlice& sl
         constexpr const char* kFields[] = {"work_item", "detail"};
         check_field(slice.field, kFields, "Fields are work_item and detail.");
         if (!store::may_execute(tables, "browse_dead_letters", caller)) {
-            ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                            errmsg("permission denied for bodies of dead letters"),
-                            errhint("Level operator has them.")));
+            ereport(ERROR,
+                    (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                     errmsg("permission denied for bodies of dead letters"),
+                     errhint("Ask the hub's owner to grant level operator with belay.grant_hub.")));
         }
         return store::dead_letter_body(tables, checked_number("p_id", slice.id), slice.field);
     }
@@ -110,9 +111,10 @@ store::BodyRows find_body(store::Tables& tables, Oid caller, const BodySlice& sl
         constexpr const char* kFields[] = {"work_item", "last_error"};
         check_field(slice.field, kFields, "Fields are work_item and last_error.");
         if (!store::may_execute(tables, "browse_work_items", caller)) {
-            ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                            errmsg("permission denied for bodies of work items"),
-                            errhint("Level operator has them.")));
+            ereport(ERROR,
+                    (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                     errmsg("permission denied for bodies of work items"),
+                     errhint("Ask the hub's owner to grant level operator with belay.grant_hub.")));
         }
         return store::work_item_body(tables, checked_number("p_id", slice.id), slice.field);
     }

@@ -17,7 +17,7 @@ struct Duty {
     // Does one portion; returns how many rows it changed.
     int64 (*run)(store::Tables& tables, pg::Clock* clock);
     // How long the background worker waits after a portion that found nothing, in multiples of
-    // belay.reconcile_interval. After one that found something it goes on at once.
+    // belay.reconcile_interval. After one that found something it continues at once.
     int pace;
     pg::FaultPoint fault;
     // Whether the worker need run it at all; null: always.
@@ -26,7 +26,7 @@ struct Duty {
     bool single = false;
     // When there is something to do again, in ms, if that is known; null: the pace alone decides.
     int64 (*next)(store::Tables& tables) = nullptr;
-    // While none of these may have a row there is nothing to do; none: that does not tell.
+    // While none of these may have a row there is nothing to do; none: that is unknown.
     std::span<const store::Sparse> reads = {};
 };
 

@@ -4,7 +4,7 @@
 // Touches  <hub>.cascade_queue, <hub>.cancel_backlog, <hub>.cancel_backlog_members, and the tables
 //          of flows and tasks
 // Locks    flows, then tasks, always skipping what others hold
-// Raises   nothing of its own
+// Raises   nothing itself
 #include "ops/duties/duties.hpp"
 #include "ops/enter.hpp"
 #include "ops/flow/flow.hpp"

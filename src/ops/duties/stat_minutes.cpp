@@ -5,7 +5,7 @@
 //          like
 // Touches  stat_minutes, stat_marks; reads the queues
 // Locks    pg::LockSpace::kStatMinutes of the hub, without waiting; the rows that it changes
-// Raises   nothing of its own
+// Raises   nothing itself
 #include <algorithm>
 
 #include "ops/duties/duties.hpp"

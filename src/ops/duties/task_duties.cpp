@@ -4,7 +4,7 @@
 // Touches  <hub>.tasks, <hub>.attempts, <hub>.dedup_keys, <hub>.outbox_events, <hub>.suspensions,
 //          <hub>.waitpoints, <hub>.signals, <hub>.waitpoint_keys, and the tables of flows
 // Locks    tasks and their flows, always skipping what others hold
-// Raises   nothing of its own
+// Raises   nothing itself
 #include "ops/duties/duties.hpp"
 #include "ops/enter.hpp"
 #include "ops/flow/flow.hpp"

@@ -1,6 +1,6 @@
 // xmin_watch.cpp — warn of an old snapshot that keeps a hub's dead rows.
 //
-// Calls    nothing of the store
+// Calls    no function of the store
 // Touches  the statistics of the hub's queues and of the server's processes
 // Locks    nothing
 // Raises   nothing

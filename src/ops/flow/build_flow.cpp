@@ -28,7 +28,7 @@ store::Flow hold_growing(store::Tables& tables, const pg_uuid_t& id,
                   pg::Facts("already_terminal")
                       .add("flow_id", store::uuid_text(id))
                       .add("state", core::name_of(flow.state)),
-                  "A flow that has ended does not grow.");
+                  "Create another flow for further tasks.");
     }
     if (flow.sealed) {
         raise_conflict(psprintf("flow %s is sealed", store::uuid_text(id)),
@@ -96,14 +96,14 @@ AddedTask add_existing(store::Tables& tables, store::Flow* flow, const pg_uuid_t
                        conflict_facts(psprintf("already_member_of_different_flow:%s",
                                                store::uuid_text(*task->flow_id)),
                                       *flow),
-                       "A task belongs to one flow for ever.");
+                       "Add a task that is in no flow.");
     }
     if (task->dedup_key || core::is_terminal(task->state)) {
         pg::raise(pg::kNotEligible, psprintf("task %s cannot join a flow", store::uuid_text(id)),
                   pg::Facts(task->dedup_key ? "has_dedup_key" : "not_eligible")
                       .add("task_id", store::uuid_text(id))
                       .add("state", core::name_of(task->state)),
-                  "Only a task that has not ended and has no dedup key can join.");
+                  "Add a task that has not ended and has no dedup key.");
     }
     const int64 now = clock->now();
     store::join_flow(tables, *task, flow->id, now);
@@ -129,13 +129,13 @@ std::span<const store::Member> find_upstreams(store::Tables& tables, const store
                       psprintf("%s names a task that does not exist: \"%s\"", path,
                                pg::excerpt(after.key)),
                       pg::Facts("unknown_key").add("path", path).add("key", after.key),
-                      "Tasks are named by their key in the same flow.");
+                      "Pass the key of a task in the same flow.");
         }
         for (const store::Member& other : upstreams) {
             if (memcmp(other.id.data, member->id.data, UUID_LEN) == 0) {
                 raise_conflict("an edge is given twice",
                                conflict_facts("duplicate_edge", flow).add("upstream", after.key),
-                               "A task waits for another one once.");
+                               "Give each edge only once.");
             }
         }
         upstreams.add(*member);
@@ -149,7 +149,7 @@ AddedTask add_new(store::Tables& tables, store::Flow* flow, const MemberItem& it
         pg::raise(pg::kInvalidArgument,
                   psprintf("the key \"%s\" is used already", pg::excerpt(item.key)),
                   pg::Facts("duplicate_key").add("path", "p_task.key").add("key", item.key),
-                  "Keys are unique within a flow.");
+                  "Choose another key: it must be unique within the flow.");
     }
     const auto upstreams = find_upstreams(tables, *flow, item);
     const pg_uuid_t id = item.request.id ? *item.request.id : make_id(now);
@@ -203,7 +203,7 @@ store::Task hold_downstream(store::Tables& tables, const store::Flow& flow, cons
         raise_conflict(psprintf("task %s has been started", store::uuid_text(id)),
                        conflict_facts("downstream_started", flow)
                            .add("state", task ? core::name_of(task->state) : "deleted"),
-                       "Edges can be added until a task is claimed; hold keeps it waiting.");
+                       "Hold a task to add edges to it before it is claimed.");
     }
     return *task;
 }
@@ -214,7 +214,7 @@ void raise_no_flow(const pg_uuid_t& id) {
     const char* text = store::uuid_text(id);
     pg::raise(pg::kNotFound, psprintf("flow %s does not exist", text),
               pg::Facts("unknown_flow").add("entity", "flow").add("id", text),
-              "It was never created here, or retention has deleted it.");
+              "Check the id; retention may have deleted what it named.");
 }
 
 store::Flow hold_flow(store::Tables& tables, const pg_uuid_t& id, pg::Clock* clock) {
@@ -262,11 +262,12 @@ AddedEdge add_edge(store::Tables& tables, const pg_uuid_t& flow_id, const pg_uui
     (void)checked_member(tables, flow, downstream_id, "p_downstream_id");
     if (store::edge_exists(tables, flow.id, upstream_id, downstream_id)) {
         raise_conflict("the edge is there already", conflict_facts("duplicate_edge", flow),
-                       "A task waits for another one once.");
+                       "Give each edge only once.");
     }
     if (store::is_reachable(tables, downstream_id, upstream_id)) {
-        raise_conflict("the edge would close a circle", conflict_facts("cycle", flow),
-                       "The upstream task waits for the downstream one already.");
+        raise_conflict(
+            "the edge would close a circle", conflict_facts("cycle", flow),
+            "Leave the edge out: the upstream task waits for the downstream one already.");
     }
     const auto task = hold_downstream(tables, flow, downstream_id, clock);
     const auto known = store::read_group(tables, downstream_id);

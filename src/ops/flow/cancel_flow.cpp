@@ -24,7 +24,7 @@ constexpr int kFlowCancelled = core::event_place("completion", "flow_cancelled")
 constexpr std::string_view kCascadeSource = "flow_cascade";
 constexpr int kMostIds = 1000;
 
-// A flow that has ended tells whom it still waits for, or who its members are.
+// A flow that has ended returns which members it still waits for, or which members it has.
 CancelledFlow already_ended(store::Tables& tables, const store::Flow& flow) {
     auto open = store::backlog_members(tables, flow.id, kMostIds);
     if (open.count == 0) {
@@ -70,16 +70,16 @@ void tell_cancelled(store::Tables& tables, const store::Flow& flow,
                   "Confirm with the ids of the task and of its flow.");
     }
     if (found->state != core::FlowState::kCancelled) {
-        pg::raise(pg::kLockLost, psprintf("flow %s is not cancelled", flow_text),
-                  pg::Facts("not_cancelled").add("task_id", text).add("flow_id", flow_text),
-                  "It was replayed after its cancel, or the transaction cannot see the cancel.");
+        pg::raise(
+            pg::kLockLost, psprintf("flow %s is not cancelled", flow_text),
+            pg::Facts("not_cancelled").add("task_id", text).add("flow_id", flow_text),
+            "Read the flow in a new transaction: it may have been replayed after its cancel.");
     }
-    pg::raise(
-        pg::kLockLost, psprintf("task %s owes no confirmation of a cancel", text),
-        pg::Facts("already_completed").add("task_id", text).add("flow_id", flow_text),
-        "It was confirmed before, its grace period has passed, or no worker had it when the "
-        "flow was cancelled. What was written with the first confirmation is committed: do not "
-        "write it again.");
+    pg::raise(pg::kLockLost, psprintf("task %s owes no confirmation of a cancel", text),
+              pg::Facts("already_completed").add("task_id", text).add("flow_id", flow_text),
+              "Do not write the results again if the task was confirmed before: what was written "
+              "with the first confirmation is committed. Stop otherwise: its grace period has "
+              "passed, or no worker had it when the flow was cancelled.");
 }
 
 }  // namespace

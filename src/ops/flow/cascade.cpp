@@ -4,8 +4,8 @@
 //          store::cancel_members, store::leave_to_duty
 // Touches  <hub>.flows, <hub>.edges, <hub>.groups, <hub>.tasks, <hub>.attempts,
 //          <hub>.cascade_queue, <hub>.outbox_events
-// Locks    nothing of its own: the flow is held; siblings are held if they are free
-// Raises   nothing of its own
+// Locks    nothing itself: the flow is held; siblings are held if they are free
+// Raises   nothing itself
 #include <algorithm>
 
 #include "core/events.hpp"

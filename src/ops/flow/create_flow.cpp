@@ -111,7 +111,7 @@ Graph sort_keys(std::span<const MemberItem> items) {
                       pg::Facts("duplicate_key")
                           .add("path", psprintf("%s.key", item.request.path))
                           .add("key", item.key),
-                      "Keys are unique within a flow.");
+                      "Choose another key: it must be unique within the flow.");
         }
     }
     return {items, order, {}};
@@ -126,7 +126,7 @@ int32 find_key(const Graph& graph, std::string_view key, const char* path) {
         pg::raise(pg::kInvalidArgument,
                   psprintf("%s names a task that does not exist: \"%s\"", path, pg::excerpt(key)),
                   pg::Facts("unknown_key").add("path", path).add("key", key),
-                  "Tasks are named by their key in the same flow.");
+                  "Pass the key of a task in the same flow.");
     }
     return *found;
 }
@@ -157,7 +157,7 @@ void check_quorum(const MemberItem& item, bool seal) {
                       .add("path", path)
                       .add("value", item.join.k)
                       .add("edges", static_cast<int64>(item.after.size())),
-                  "A quorum asks for at most as many as there are.");
+                  "Pass a k that is at most the number of the task's edges.");
     }
 }
 
@@ -171,7 +171,7 @@ void check_twice(const Graph& graph) {
                                .add("revision", int64{0})
                                .add("upstream", graph.items[upstream].key)
                                .add("downstream", graph.items[downstream].key),
-                           "A task waits for another one once.");
+                           "Give each edge only once.");
         }
     }
 }

@@ -75,7 +75,7 @@ std::span<const After> read_afters(json::Value item, const char* path) {
 core::Join read_join(json::Value value, const char* path) {
     if (value.kind != json::Kind::kObject) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
-                          "A join is an object such as {\"kind\": \"quorum\", \"k\": 2}.");
+                          "Pass an object such as {\"kind\": \"quorum\", \"k\": 2}.");
     }
     check_members(value, path, kJoinKeys);
     const auto kind = core::parse_join_kind(optional_string(value, "kind", path).value_or(""));
@@ -86,14 +86,14 @@ core::Join read_join(json::Value value, const char* path) {
     const auto k = optional_int(value, "k", path);
     if (k.has_value() != (*kind == core::JoinKind::kQuorum) ||
         (k && (*k < 1 || *k > PG_INT32_MAX))) {
-        refuse_join(path, "k", "A quorum has a k of at least 1; other kinds have none.");
+        refuse_join(path, "k", "Pass a k of at least 1 for a quorum, and none for other kinds.");
     }
     join.k = static_cast<int32>(k.value_or(0));
     const auto satisfied = optional_string(value, "on_satisfied", path);
     if (satisfied && (*kind == core::JoinKind::kAllOf ||
                       (*satisfied != "cancel_remaining" && *satisfied != "let_run"))) {
         refuse_join(path, "on_satisfied",
-                    "any_of and quorum have on_satisfied cancel_remaining or let_run.");
+                    "Pass cancel_remaining or let_run, for kinds any_of and quorum only.");
     }
     join.cancels_remaining = *kind != core::JoinKind::kAllOf &&
                              satisfied.value_or("cancel_remaining") == "cancel_remaining";
@@ -145,7 +145,7 @@ store::NewMember new_member(const MemberItem& item, const pg_uuid_t& id, int32 c
 void raise_self_edge(const char* path, std::string_view which) {
     pg::raise(pg::kInvalidArgument, psprintf("%s lets a task wait for itself", path),
               pg::Facts("self_referencing_edge").add("path", path).add("task", which),
-              "An edge leads from one task to another.");
+              "Name two different tasks.");
 }
 
 pg::Facts conflict_facts(const char* code_detail, const store::Flow& flow) {

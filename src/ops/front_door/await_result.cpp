@@ -21,7 +21,7 @@ namespace belay::ops {
 
 namespace {
 
-// Without shared memory nothing tells of a change, so the tables are read this often.
+// Without shared memory no change is reported, so the tables are read this often.
 constexpr int64 kPollMs = 200;
 
 // What is waited for, as one look found it.

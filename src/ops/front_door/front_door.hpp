@@ -59,7 +59,7 @@ std::span<const CreatedTask> send(store::Tables& tables, const SendRequest& requ
 // Cancels a task. False if it has ended already.
 bool cancel(store::Tables& tables, const pg_uuid_t& id, std::string_view reason, pg::Clock* clock);
 
-// The state of a task, as store::read_task_status tells it; no row if there is none.
+// The state of a task, as store::read_task_status returns it; no row if there is none.
 store::TaskStatus status(store::Tables& tables, const pg_uuid_t& id, const pg::Clock& clock);
 
 // ---- Workers ----
@@ -123,7 +123,7 @@ struct AwaitedResult {
     const char* state;
     Jsonb* result;  // null for NULL
 };
-// Waits until it has ended, or for the timeout, and tells how it is then. The answer is made in
+// Waits until it has ended, or for the timeout, and returns its state then. The answer is made in
 // that memory. QB002 if there is no such thing.
 AwaitedResult await_result(store::Tables& tables, const AwaitedId& id, int64 timeout_ms,
                            MemoryContext memory);

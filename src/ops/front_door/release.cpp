@@ -1,4 +1,4 @@
-// release.cpp — end a lease without an outcome: the attempt goes on at the next receive.
+// release.cpp — end a lease without an outcome: the attempt continues at the next receive.
 //
 // Calls    release_task
 // Touches  <hub>.tasks, <hub>.outbox_events

@@ -19,7 +19,7 @@ void check(store::Tables& tables, const SendRequest& request) {
     if (request.priority < 0 || request.priority > core::kMaxPriority) {
         pg::raise(pg::kInvalidArgument, "priority must be from 0 to 9000",
                   pg::Facts("out_of_range").add("path", "priority").add("value", request.priority),
-                  "Tasks with a higher priority are received first.");
+                  "Pass 0 for the default; tasks with a higher priority are received first.");
     }
     if (request.headers != nullptr) {
         check_tags("headers", checked_body(tables, "headers", request.headers));

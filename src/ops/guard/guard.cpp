@@ -263,7 +263,7 @@ void check_guards_of(Oid schema, std::span<const Guard> of_hub, store::Hold hold
     });
 }
 
-// Deferred triggers have run. Nothing of the transaction is durable yet, and an ERROR undoes it
+// Deferred triggers have run. No part of the transaction is durable yet, and an ERROR undoes it
 // all.
 void check_guards() {
     // What wrote nothing has nothing to protect by a lock, and may be forbidden to write one.

@@ -20,7 +20,7 @@ void check_target(const char* target) {
     if (core::check_hub_name(target) != core::NameFault::kNone) {
         pg::raise(pg::kInvalidArgument, psprintf("invalid hub name \"%s\"", target),
                   pg::Facts("reserved_name").add("path", "p_target_hub").add("value", target),
-                  "A hub's name has 1 to 63 bytes, does not begin with pg_ and is not belay or "
+                  "Pass a name of 1 to 63 bytes that does not begin with pg_ and is not belay or "
                   "information_schema.");
     }
 }

@@ -46,7 +46,7 @@ store::Intent checked_element(json::Value element, std::size_t index) {
     const char* path = psprintf("p_intents[%zu]", index);
     if (element.kind != json::Kind::kObject) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
-                          "Each element is {source_uuid, intent_id, queue, work_item}.");
+                          "Pass objects of the form {source_uuid, intent_id, queue, work_item}.");
     }
     check_members(element, path, kKeys);
     const auto uuid = read_uuid(required_string(element, "source_uuid", path));
@@ -76,7 +76,7 @@ store::Intent checked_element(json::Value element, std::size_t index) {
             .last_error = std::nullopt};
 }
 
-// Ids first: a hub changes its uuid with its incarnation, and goes on counting.
+// Ids first: a hub changes its uuid with its incarnation, and continues counting.
 bool by_id(const store::Intent& a, const store::Intent& b) {
     return a.key.id != b.key.id
                ? a.key.id < b.key.id

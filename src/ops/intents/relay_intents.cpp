@@ -150,7 +150,7 @@ void fail(const Delivery& to, const store::Intent& intent, std::string_view erro
     }
 }
 
-// The whole target cannot be reached: the first of each pair was tried in vain.
+// The whole target cannot be reached: the first of each pair was tried without success.
 void fail_all(const Delivery& to, const Batch& batch, std::string_view error) {
     for (std::size_t i = 0; i < batch.intents.size(); ++i) {
         if (batch.is_first(i)) {

@@ -47,7 +47,7 @@ std::optional<CheckedIntent> checked_wrapped(const Item& given, const char* queu
     }
     const auto item = given.read(nullptr);
     if (!item || item->kind != core::ItemKind::kToHub) {
-        return std::nullopt;  // what is wrong with it, the check of a plain item tells
+        return std::nullopt;  // the check of a plain item reports what is wrong with it
     }
     core::Problem problem;
     const auto hub = core::json::find(item->body, "hub");

@@ -2,8 +2,8 @@
 //
 // Calls    store::count_messages, store::live_until, store::instance_holder
 // Touches  nothing
-// Locks    nothing: the instance's key is tried and given back
-// Raises   nothing of its own
+// Locks    nothing: the instance's key is tried and released
+// Raises   nothing itself
 #include "core/hash.hpp"
 #include "core/time.hpp"
 #include "ops/management/management.hpp"

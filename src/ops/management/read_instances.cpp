@@ -28,8 +28,7 @@ int64 carried_events(std::optional<std::string_view> first_event) {
 
 void raise_unknown_instance(const char* message, std::string_view instance_id) {
     pg::raise(pg::kNotFound, message, pg::Facts("unknown_instance").add("instance_id", instance_id),
-              "The instance was never started, or was deleted; list_instances shows those that "
-              "exist.");
+              "Check the id; list_instances shows the instances that exist.");
 }
 
 store::Listing list_instances(store::Tables& tables, const store::InstanceFilter& filter,
@@ -41,8 +40,8 @@ store::Listing list_instances(store::Tables& tables, const store::InstanceFilter
         if (!place) {
             pg::raise(pg::kNotFound, psprintf("Instance not found: %s", pg::excerpt(*after)),
                       pg::Facts("unknown_instance").add("path", "p_after").add("value", *after),
-                      "The last instance of the page before was deleted. Begin again, or page "
-                      "with p_created_before_ms.");
+                      "Begin again, or page with p_created_before_ms: the last instance of the "
+                      "page before was deleted.");
         }
     }
     // Applications of duroxide-pg list what they have, however much that is.

@@ -5,7 +5,7 @@
 //          registry::quarantined_hubs
 // Touches  nothing
 // Locks    nothing
-// Raises   nothing of its own
+// Raises   nothing itself
 #include "core/version.hpp"
 #include "ops/duties/duties.hpp"
 #include "ops/monitoring/monitoring.hpp"

@@ -5,7 +5,7 @@
 //          store::oldest_ready_work, store::oldest_ready_task, store::read_task_gauges
 // Touches  nothing
 // Locks    nothing
-// Raises   nothing of its own
+// Raises   nothing itself
 #include "ops/monitoring/monitoring.hpp"
 
 #include "pg/clock.hpp"
@@ -26,7 +26,7 @@ bool may_monitor(const store::Hub& hub) {
 }
 
 // Whether the hub has what is counted here. One of which a table was dropped by hand is left out,
-// as check_hub tells its owner: the other hubs are shown.
+// as check_hub reports to its owner: the other hubs are shown.
 bool has_queues(const store::Hub& hub) {
     const store::Relations& tables = hub.relations;
     return OidIsValid(tables.worker_queue) && OidIsValid(tables.orchestrator_queue) &&

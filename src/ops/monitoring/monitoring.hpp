@@ -56,7 +56,7 @@ struct Latency {
 // Of the same hubs. Of tasks by queue and kind. Reads no table.
 std::span<const Latency> latencies();
 
-// Runs body, which reads a hub. False: it failed; the error is told as a WARNING, so that one
+// Runs body, which reads a hub. False: it failed; the error is reported as a WARNING, so that one
 // broken hub does not hide the others. A cancelled query stays cancelled.
 template <pg::JumpSafe Body>
 bool try_to_read(const store::Hub& hub, Body body) {

@@ -89,7 +89,7 @@ std::span<const SeriesStep> stat_series(store::Tables& tables, const SeriesRange
     const int64 step = range.step_ms.value_or(kMinuteMs);
     if (step < kMinuteMs || step > kLongestRange || step % kMinuteMs != 0) {
         raise_range("p_step_ms", "p_step_ms must be a multiple of 60000 of up to 31 days", step,
-                    "One minute is the smallest step.");
+                    "Pass at least one minute.");
     }
     if (to <= from || to - from > kLongestRange) {
         raise_range("p_to_ms", "p_to_ms must be after p_from_ms, by 31 days at most", to,

@@ -1,6 +1,6 @@
 // check_ack.cpp — read and check the arguments of an ack.
 //
-// Calls    nothing of the store
+// Calls    no function of the store
 // Touches  nothing
 // Locks    none
 // Raises   QB006 bad argument
@@ -82,7 +82,7 @@ StatusChange status_from_metadata(json::Value metadata) {
 KvChange checked_mutation(json::Value element, const char* path) {
     if (element.kind != json::Kind::kObject) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
-                          "Each element is {action, key, value, last_updated_at_ms}.");
+                          "Pass objects of the form {action, key, value, last_updated_at_ms}.");
     }
     const std::string_view action = required_string(element, "action", path);
     if (action == "set") {
@@ -238,7 +238,8 @@ Ack checked_ack(const AckArgs& args) {
     Ack ack{};
     if (!args.execution_id || *args.execution_id <= 0) {
         pg::raise_invalid(args.execution_id ? "out_of_range" : "null", "p_execution_id",
-                          "p_execution_id must be greater than 0", "Execution ids begin with 1.");
+                          "p_execution_id must be greater than 0",
+                          "Pass an execution id of at least 1.");
     }
     ack.execution_id = *args.execution_id;
     ack.events = checked_events("p_history_delta", args.history_delta);

@@ -1,9 +1,9 @@
-// fetch_orchestration_item.cpp — lease the next turns: try, check again, go on; never wait.
+// fetch_orchestration_item.cpp — lease the next turns: try, check again, continue; never wait.
 //
 // Calls    store::peek_messages, store::try_hold_instance, store::lease_messages, store::grant_turn
 // Touches  <hub>.orchestrator_queue, <hub>.instance_locks, <hub>.dead_letters
 // Locks    the instance's exclusion, then its messages, always without waiting
-// Raises   nothing of its own
+// Raises   nothing itself
 #include <algorithm>
 
 #include "core/hash.hpp"
@@ -58,7 +58,7 @@ struct Search {
     int tried_count;
     int tried_size;
     int keys_kept;
-    bool lost;  // an instance was tried in vain: most often another session had it
+    bool lost;  // an instance was tried without success: most often another session had it
     pg::List<Turn> turns;
     std::size_t bytes;  // of them
 
@@ -223,7 +223,7 @@ struct Batch {
     std::span<const store::LeasedMessage> leased;
     int64 lock_no;
     bool buried;      // some were leased too often and are dead letters now
-    bool start_held;  // the start that tells the context is in another transaction's hands
+    bool start_held;  // the start that has the context is in another transaction's hands
 };
 
 // Leases the lowest ids of a page up to the limits, without those that were leased too often, which
@@ -353,9 +353,10 @@ Attempt attempt_turn(const Search& search, std::string_view instance_id,
 }
 
 // An instance that is passed over must not stay locked for others by our transaction: what was
-// tried in vain is undone. Where messages were set aside the key is kept, so that a start waits for
-// them; but there may be thousands of such instances, and the lock table is small: later ones give
-// it back, and the ack that creates the instance looks for messages that were just being set aside.
+// tried without success is undone. Where messages were set aside the key is kept, so that a start
+// waits for them; but there may be thousands of such instances, and the lock table is small: later
+// ones release it, and the ack that creates the instance looks for messages that were just being
+// set aside.
 std::optional<Turn> try_instance(Search* search, const store::WaitingMessage& message) {
     const std::string_view instance_id = message.instance_id;
     Attempt attempt{};
@@ -383,7 +384,7 @@ std::optional<std::string_view> name_to_start(const Search& search, std::string_
     });
 }
 
-// Whether the instance of a message may be tried, as far as can be told without a lock. One that
+// Whether the instance of a message may be tried, as far as is known without a lock. One that
 // never started is: its messages are set aside, so that no other fetch meets them.
 bool is_eligible(const Search& search, const store::WaitingMessage& message) {
     const bool asks_for_name = !search.request.names.all || !search.name_pins.empty();

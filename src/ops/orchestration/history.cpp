@@ -49,7 +49,7 @@ int64 checked_event_id(const JsonbValue& event, const Path& path) {
         const char* id_path = path.member("event_id").text();
         pg::raise_invalid(id ? "out_of_range" : "missing_field", id_path,
                           psprintf("%s must be greater than 0", id_path),
-                          "Event ids begin with 1.");
+                          "Pass an event id of at least 1.");
     }
     return *id;
 }
@@ -58,7 +58,7 @@ Event checked_event(const JsonbValue& element, const Path& path) {
     if (element.type != jbvBinary || !JsonContainerIsObject(element.val.binary.data)) {
         pg::raise_invalid("not_an_object", path.text(),
                           psprintf("%s is not a JSON object", path.text()),
-                          "Each element is {event_id, event_type, event_data}.");
+                          "Pass objects of the form {event_id, event_type, event_data}.");
     }
     const int64 id = checked_event_id(element, path);
     const auto data = pg::any_member(element, "event_data");
@@ -146,7 +146,7 @@ void raise_duplicates(std::string_view instance_id, int64 execution_id, int64 du
                   .add("instance_id", instance_id)
                   .add("execution_id", execution_id)
                   .add("duplicates", duplicates),
-              "Nothing was stored. Use event ids that this execution does not have yet.");
+              "Use event ids that this execution does not have yet.");
 }
 
 void refuse_duplicates(store::Tables& tables, std::string_view instance_id, int64 execution_id,

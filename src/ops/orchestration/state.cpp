@@ -3,7 +3,7 @@
 // Calls    store::read_custom_status, store::read_value, store::read_values
 // Touches  nothing
 // Locks    nothing
-// Raises   nothing of its own
+// Raises   nothing itself
 #include "ops/orchestration/orchestration.hpp"
 #include "ops/wait/wait_for_work.hpp"
 #include "store/kv.hpp"

@@ -5,7 +5,7 @@
 // Touches  nothing; reads <hub>.instances, <hub>.orchestrator_queue, <hub>.history_turns and
 //          <hub>.kv_store
 // Locks    nothing
-// Raises   nothing of its own
+// Raises   nothing itself
 #include "ops/orchestration/turn_view.hpp"
 
 #include "core/time.hpp"

@@ -26,7 +26,7 @@ inline void unlock_subscription(store::Tables& tables, std::string_view name) {
 [[noreturn]] inline void raise_unknown_subscription(const char* path, std::string_view name) {
     pg::raise(pg::kNotFound, psprintf("subscription \"%s\" does not exist", pg::excerpt(name)),
               pg::Facts("subscription").add("path", path).add("value", name),
-              "View subscriptions lists those of the hub; create_subscription makes one.");
+              "Create it with create_subscription; view subscriptions lists those of the hub.");
 }
 
 // Whether the events up to a place are seen already.

@@ -163,7 +163,7 @@ EventBatch read_now(store::Tables& tables, std::string_view name, int64 limit, i
         facts.add("lease_until", lease_until);
     }
     pg::raise(pg::kLockLost, psprintf("the batch of events %s", what), facts,
-              "The events will be delivered again. Read the next batch with read_events.");
+              "Read the next batch with read_events, which delivers the events again.");
 }
 
 }  // namespace
@@ -220,8 +220,8 @@ void ack_events(store::Tables& tables, std::string_view name, std::string_view u
         pg::raise(
             pg::kLockLost, "the events were already acked up to this place",
             pg::Facts(core::code_detail(LeaseFault::kGone)).add_token("upto", upto),
-            "If you repeat a transaction, the first attempt was committed. Else continue with "
-            "a later place of the batch, or read the next batch with read_events.");
+            "Do nothing if this repeats a transaction: its first attempt was committed. Else "
+            "continue with a later place of the batch, or read the next batch with read_events.");
     }
     subscription->untold = 0;  // the report is the first row of a batch: each place covers it
     if (place->incarnation == subscription->last_incarnation &&

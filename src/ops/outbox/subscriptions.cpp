@@ -24,7 +24,7 @@ constexpr int64 kPortion = 1000;
 void check_name(std::string_view name) {
     if (name.empty()) {
         pg::raise_invalid("empty", "p_subscription", "p_subscription must not be empty",
-                          "A subscription has a name of 1 to 1024 bytes.");
+                          "Pass a name of 1 to 1024 bytes.");
     }
     check_label("p_subscription", name);
 }

@@ -51,8 +51,8 @@ core::Cron checked_cron(std::string_view text) {
                 .add("path", "p_cron")
                 .add("field", fault->field)
                 .add("value", pg::excerpt(text)),
-            "Five fields, minute hour day month weekday, for example */15 8-17 * * mon-fri, or "
-            "one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually.");
+            "Pass five fields, minute hour day month weekday, for example */15 8-17 * * mon-fri, "
+            "or one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually.");
     }
     return cron;
 }
@@ -76,7 +76,7 @@ std::string_view checked_task(store::Tables& tables, Jsonb* task) {
                       pg::Facts("not_allowed")
                           .add("path", psprintf("p_task.%s", member))
                           .add("key", member),
-                      "The schedule decides on time and key of its tasks.");
+                      "Leave it out: the schedule decides on time and dedup key of its tasks.");
         }
     }
     (void)read_request(tables, item, "p_task");
@@ -233,7 +233,7 @@ std::span<const int64> next_times(std::string_view cron, std::string_view time_z
     if (count < 1 || count > kMost) {
         pg::raise(pg::kInvalidArgument, "p_limit must be from 1 to 100",
                   pg::Facts("out_of_range").add("path", "p_limit").add("value", count),
-                  "Begin again after the last time.");
+                  "Call again with the last time for more.");
     }
     const auto parsed = checked_cron(cron);
     const auto zone = checked_zone(time_zone);

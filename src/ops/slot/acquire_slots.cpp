@@ -1,4 +1,4 @@
-// acquire_slots.cpp — take, renew and give back a share of the slots of a queue.
+// acquire_slots.cpp — take, renew and release a share of the slots of a queue.
 //
 // Calls    store::hold_slots, store::read_slots, store::set_slot_owner, store::set_slot_shares
 // Touches  <hub>.slot_owners, <hub>.slot_shares

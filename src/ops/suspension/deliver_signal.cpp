@@ -35,7 +35,7 @@ constexpr const char* kSignalKeys[] = {"signal_id", "idempotency_key", "name", "
                   .add("task_id", store::uuid_text(task.id))
                   .add("waitpoint_id", store::uuid_text(waitpoint))
                   .add("state", core::name_of(task.state)),
-              "What the task waited for is over.");
+              "Send no more signals to this waitpoint.");
 }
 
 void check_limit(store::Tables& tables, const store::Task& task, int64 signals) {
@@ -48,7 +48,7 @@ void check_limit(store::Tables& tables, const store::Task& task, int64 signals) 
                       .add("task_id", store::uuid_text(task.id))
                       .add("limit", limit)
                       .add("value", signals),
-                  "max_signals of the task's policy, or of its queue's, sets the limit.");
+                  "Raise max_signals in the policy of the task or of its queue.");
     }
 }
 

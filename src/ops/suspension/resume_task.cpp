@@ -36,7 +36,7 @@ void escalate(store::Tables& tables, const store::Task& task, const store::Suspe
     }
 }
 
-// The signal that tells of a timeout.
+// The signal that reports a timeout.
 void resume_by_timeout(store::Tables& tables, const store::Task& task,
                        const store::Suspension& suspension, int64 now) {
     store::insert_signal(tables, {.task_id = task.id,
@@ -121,8 +121,8 @@ store::Suspension hold_suspension(store::Tables& tables, const store::Task& task
             pg::Facts(over ? "suspension_timed_out" : "not_suspended")
                 .add("task_id", store::uuid_text(task.id))
                 .add("state", core::name_of(task.state)),
-            over ? "The duty deadlines does what on_timeout says."
-                 : "Only a suspended task can be resumed.");
+            over ? "Wait for the duty deadlines, which applies on_timeout."
+                 : "Resume only a task that is suspended.");
     }
     return *suspension;
 }

@@ -3,7 +3,7 @@
 // Calls    store::read_signals, store::list_signals
 // Touches  nothing
 // Locks    nothing
-// Raises   nothing of its own
+// Raises   nothing itself
 // Races    none: it only reads, what a claim reads belongs to a task that the claim holds
 // Faults   none: it only reads
 #include "ops/suspension/suspension.hpp"

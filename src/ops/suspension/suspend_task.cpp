@@ -75,13 +75,13 @@ std::span<const WaitpointRequest> read_waitpoints(json::Value suspension) {
     const auto array = json::find(suspension, "waitpoints");
     const std::size_t count = array ? json::count(*array) : 0;
     if (!array || array->kind != json::Kind::kArray || count == 0 || count > kMaxWaitpoints) {
-        pg::raise_invalid(!array                              ? "missing_field"
-                          : array->kind != json::Kind::kArray ? "not_an_array"
-                          : count == 0                        ? "empty"
-                                                              : "too_many",
-                          kPath, "p_suspension.waitpoints must have 1 to 1000 elements",
-                          "Each is an object with a key and perhaps the waitpoint_id of a pending "
-                          "waitpoint.");
+        pg::raise_invalid(
+            !array                              ? "missing_field"
+            : array->kind != json::Kind::kArray ? "not_an_array"
+            : count == 0                        ? "empty"
+                                                : "too_many",
+            kPath, "p_suspension.waitpoints must have 1 to 1000 elements",
+            "Pass objects with a key and, optionally, the waitpoint_id of a pending waitpoint.");
     }
     pg::List<WaitpointRequest> requests;
     json::Elements elements(*array);
@@ -99,7 +99,7 @@ std::span<const WaitpointRequest> read_waitpoints(json::Value suspension) {
             if (other.key == key) {
                 pg::raise(pg::kInvalidArgument, psprintf("%s has the key of another one", path),
                           pg::Facts("duplicate_key").add("path", path).add("value", key),
-                          "The waitpoints of a suspension have distinct keys.");
+                          "Use distinct keys for the waitpoints of a suspension.");
             }
         }
         requests.add({path, key, optional_uuid(element, "waitpoint_id", path)});
@@ -134,7 +134,7 @@ std::string_view read_condition(json::Value suspension,
     if (condition->text == core::kTimeoutOnly && !has_timeout) {
         pg::raise_invalid("missing_field", "p_suspension.timeout_at_ms",
                           "condition timeout_only needs a timeout_at_ms or timeout_in_ms",
-                          "Without one the task would never go on.");
+                          "Pass a timeout: without one the task would wait forever.");
     }
     return condition->text;
 }
@@ -158,9 +158,8 @@ SuspendRequest read_request(json::Value suspension) {
     request.reason_code = word_of(suspension, "reason_code", kReasons,
                                   "Reason codes are waiting_for_signal, waiting_for_approval, "
                                   "waiting_for_callback and waiting_for_tool_result.");
-    request.on_timeout =
-        word_of(suspension, "on_timeout", kTimeouts,
-                "A timeout can fail, cancel, expire, auto_resume or escalate the task.");
+    request.on_timeout = word_of(suspension, "on_timeout", kTimeouts,
+                                 "Pass fail, cancel, expire, auto_resume or escalate.");
     request.resume_delay_ms =
         checked_delay("p_suspension.resume_delay_ms",
                       optional_int(suspension, "resume_delay_ms", "p_suspension"))

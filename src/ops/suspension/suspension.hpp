@@ -106,7 +106,7 @@ SignalTexts read_signal_texts(store::Tables& tables, const pg_uuid_t& task, int3
 void append_signals(StringInfo out, const SignalTexts& signals,
                     const std::optional<pg_uuid_t>& waitpoint);
 
-// Lets a task that is held go on: closes its suspension, puts it back, tells.
+// Lets a task that is held continue: closes its suspension, puts it back, publishes that.
 RequeuedTask leave_suspension(store::Tables& tables, const store::Task& task,
                               const store::Suspension& suspension, const char* closed_by,
                               std::string_view trigger, int64 delay_ms, int64 now);

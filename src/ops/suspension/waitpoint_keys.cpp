@@ -21,8 +21,9 @@ constexpr std::size_t kMostSecret = 1024;
 void check_key(std::string_view kid, std::string_view secret) {
     (void)checked_word("p_kid", kid);
     if (kid.find(':') != std::string_view::npos) {
-        pg::raise_invalid("bad_value", "p_kid", "p_kid must not contain a colon",
-                          "A colon ends the name of the key in a token.");
+        pg::raise_invalid(
+            "bad_value", "p_kid", "p_kid must not contain a colon",
+            "Choose a name without a colon, which ends the name of the key in a token.");
     }
     if (secret.size() < kLeastSecret || secret.size() > kMostSecret) {
         pg::raise(pg::kInvalidArgument,

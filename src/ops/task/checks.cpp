@@ -77,7 +77,7 @@ std::span<const std::string_view> checked_capabilities(const char* path,
             pg::raise(pg::kInvalidArgument,
                       psprintf("%s must not contain a comma or a blank", token_path),
                       pg::Facts("bad_value").add("path", token_path).add("value", tokens[i]),
-                      "Capabilities are words such as gpu or region:eu.");
+                      "Pass words such as gpu or region:eu.");
         }
     }
     std::sort(sorted, sorted + tokens.size());
@@ -122,7 +122,7 @@ Jsonb* checked_body(store::Tables& tables, const char* path, Jsonb* body) {
     }
     pg::raise(pg::kInvalidArgument, psprintf("%s is too large as text", path),
               pg::Facts("too_long").add("path", path).add("max_text_bytes", kMostPrinted),
-              "Numbers such as 1e100000 are printed with all their digits; pass them as strings.");
+              "Pass numbers such as 1e100000 as strings: they are printed with all their digits.");
 }
 
 int64 checked_lease_ms(std::optional<int64> value) {
@@ -169,7 +169,7 @@ void check_policy(const char* path, Jsonb* policy) {
             psprintf(fault->path[0] == '\0' ? "%s must be a JSON object"
                                             : "%s has a value that is not allowed in a policy",
                      place),
-            "A policy is an object with any of the keys max_attempts, attempt_timeout_ms, backoff, "
+            "Pass an object with any of the keys max_attempts, attempt_timeout_ms, backoff, "
             "retryable, on_lease_expiry, max_reclaims, max_replays and max_signals.");
     }
 }

@@ -5,7 +5,7 @@
 //          store::read_limits, store::take_places
 // Touches  <hub>.tasks, <hub>.queue_limits, <hub>.queue_moves
 // Locks    tasks, skipping what others hold; the key of a limited queue while its places are taken
-// Raises   nothing of its own
+// Raises   nothing itself
 //
 // The ready tasks of a queue, slot and capability set are a stream, in the order of claims. Streams
 // that do not fit the worker are never looked at; those that do are merged by their heads. Delayed
@@ -16,7 +16,7 @@
 // and times hold among the queues of one look, and each queue has its turn. The next queues follow
 // only as long as the request is not served, first those where a place has become free lately. Once
 // kMostQueues were looked at and nothing was found, the claim gives up, and the session's next one
-// goes on there (Sweep): queues whose places are all taken may be many.
+// continues there (Sweep): queues whose places are all taken may be many.
 #include "ops/task/claim_search.hpp"
 
 #include <algorithm>
@@ -211,7 +211,7 @@ Due look_at_due(store::Tables& tables, int64 now) {
     return due;
 }
 
-// Tells when to look again, if nothing that was due is left after this claim.
+// Records when to look again, if nothing that was due is left after this claim.
 void tell_next_due(store::Tables& tables, const Due& due,
                    std::span<const store::ClaimedTask> claimed) {
     if (!due.asked || !due.first || due.page.more || store::has_old_prepared()) {
@@ -230,7 +230,7 @@ struct Stream {
     store::TaskStream range;
     pg::List<store::TaskPlace> seen;
     int next;
-    store::TaskPlace last;  // behind which it goes on
+    store::TaskPlace last;  // behind which it continues
     bool ended;
     bool full;  // its queue has no place left, for now
     bool due;   // of delayed tasks
@@ -379,7 +379,7 @@ struct Rotation {
     Oid table;
     std::string_view start;  // begins behind it
     std::string_view last;
-    bool around = false;  // goes on from the first queue to start
+    bool around = false;  // continues from the first queue to start
     bool ended = false;
 
     Rotation(Oid tasks, const Sweep& sweep) : table(tasks) {
@@ -420,7 +420,7 @@ struct Rotation {
         return queues;
     }
 
-    // Where the next claim of the session goes on.
+    // Where the next claim of the session continues.
     void keep_in(Sweep* sweep) const {
         sweep->on = true;
         sweep->around = around;

@@ -7,7 +7,7 @@
 namespace belay::ops {
 
 // The way of a session around all queues, over several claims that found nothing: each looks at a
-// bounded number of queues, and the next one goes on where it has ended.
+// bounded number of queues, and the next one continues where it has ended.
 struct Sweep {
     bool on;  // a claim has ended before it was around
     bool around;

@@ -58,7 +58,7 @@ uint64 hash_of(const ClaimRequest& request) {
     return hash;
 }
 
-// The session's sweep, if the request goes on with it; otherwise a new one.
+// The session's sweep, if the request continues with it; otherwise a new one.
 OwnSweep* sweep_of(store::Tables& tables, const ClaimRequest& request, uint64 version) {
     const uint64 worker = hash_of(request);
     if (!own_sweep.sweep.on || own_sweep.hub != tables.hub.schema || own_sweep.worker != worker) {
@@ -190,7 +190,8 @@ std::span<const store::ClaimedTask> claim(store::Tables& tables, const ClaimRequ
             break;
         }
         // A faster claim may have left something that our snapshot was too old for, or lets go
-        // of what it held before it tells. A duty that makes due tasks ready has them for a moment.
+        // of what it held before it wakes others. A duty that makes due tasks ready has them for a
+        // moment.
         const bool moving = missed.lost && wakeups::is_moving(store::task_due_channel(tables));
         wakeups::publish_prepared();
         if (looks < kMostLooks &&

@@ -1,10 +1,10 @@
-// claimed_json.cpp — what a worker is told of a claimed task besides its row: the results of the
+// claimed_json.cpp — what a claim returns of a task besides its row: the results of the
 // tasks before it, and the signals of the suspension that its attempt has left.
 //
 // Calls    store::upstream_of_claim, store::suspensions_left_last, read_signal_texts
 // Touches  nothing; reads the results of tasks before it, <hub>.suspensions, <hub>.signals
 // Locks    nothing
-// Raises   nothing of its own
+// Raises   nothing itself
 #include "ops/task/claimed_json.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace belay::ops {
 
 namespace {
 
-// What is told of one claimed task at most, of what is left of the whole claim.
+// What is returned for one claimed task at most, of what is left of the whole claim.
 int64 share_of(int64 left_of_claim) {
     return std::min(kMostOfOne, left_of_claim);
 }

@@ -21,8 +21,8 @@ namespace {
                   .add("task_id", store::uuid_text(task.id))
                   .add("lease_epoch", task.lease_epoch)
                   .add_flag("same_result", store::has_result(tables, task.id, result)),
-              "The first completion counts. What was written with it is committed: do not write it "
-              "again.");
+              "Do not write the results again: the first completion counts, and what was written "
+              "with it is committed.");
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ struct Work {
     CreatedTask answer;
     bool done;
     bool known;         // there is a task with this id: at most its key says something else
-    bool has_key;       // held by this call, to be written or given back
+    bool has_key;       // held by this call, to be written or released
     bool key_inserted;  // made by this call
     int64 window_until;
     int32 cap_set;
@@ -255,7 +255,7 @@ TaskRequest read_request(json::Value item, const char* path,
                          std::span<const std::string_view> keys) {
     if (item.kind != json::Kind::kObject) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
-                          "Each element is an object with at least a queue.");
+                          "Pass objects with at least a queue.");
     }
     Assert(keys.size() <= ItemMembers::kMost);
     ItemMembers members{.keys = keys, .path = path};
@@ -347,7 +347,7 @@ void check_tags(const char* path, Jsonb* tags) {
     while (members.next(key, value)) {
         if (value.kind != json::Kind::kString) {
             pg::raise_invalid("wrong_type", path, psprintf("%s must be an object of strings", path),
-                              "Every value must be a string; nested values are not allowed.");
+                              "Pass an object whose values are strings.");
         }
     }
 }

@@ -3,7 +3,7 @@
 // Calls    store::finish, store::requeue, member_ended
 // Touches  <hub>.tasks, <hub>.attempts, <hub>.outbox_events, and the tables of flows
 // Locks    nothing: the task, and its flow, are held
-// Raises   nothing of its own
+// Raises   nothing itself
 #include "ops/flow/flow.hpp"
 #include "ops/task/task.hpp"
 

@@ -44,7 +44,7 @@ bool is_same(const std::optional<pg_uuid_t>& a, const std::optional<pg_uuid_t>& 
     counters::add(hub.schema, counters::Queue::kTasks, counters::Counter::kLostLeases);
     pg::raise(pg::kLockLost, psprintf("the lease of task %s is lost", text),
               pg::Facts("unknown_task").add("task_id", text),
-              "The task belongs to another hub, or retention has deleted it. Stop working on it.");
+              "Stop working on this task: it belongs to another hub, or retention has deleted it.");
 }
 
 [[noreturn]] void raise_absent(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence) {
@@ -145,7 +145,7 @@ void raise_no_task(const pg_uuid_t& id) {
     const char* text = store::uuid_text(id);
     pg::raise(pg::kNotFound, psprintf("task %s does not exist", text),
               pg::Facts("unknown_task").add("entity", "task").add("id", text),
-              "It was never created here, or retention has deleted it.");
+              "Check the id; retention may have deleted what it named.");
 }
 
 void raise_terminal(const store::Task& task) {

@@ -71,10 +71,11 @@ CancelledTask cancel_task(store::Tables& tables, const pg_uuid_t& id, const Canc
         raise_terminal(task);
     }
     if (!request.is_operator && !task.is_active()) {
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                        errmsg("permission denied to cancel task %s", store::uuid_text(id)),
-                        errdetail("A worker may cancel only a task whose lease it holds."),
-                        errhint("The hub's owner grants level operator with belay.grant_hub.")));
+        ereport(ERROR,
+                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                 errmsg("permission denied to cancel task %s", store::uuid_text(id)),
+                 errdetail("A worker may cancel only a task whose lease it holds."),
+                 errhint("Ask the hub's owner to grant level operator with belay.grant_hub.")));
     }
     check_cancel_fence(tables, task, request);
     const int64 now = clock->now();
@@ -163,7 +164,7 @@ ChangedPriority change_priority(store::Tables& tables, const pg_uuid_t& id, int3
                   pg::Facts("not_eligible")
                       .add("task_id", store::uuid_text(id))
                       .add("state", core::name_of(task.state)),
-                  "The priority decides among tasks that can be claimed now.");
+                  "Change the priority only while the task can be claimed.");
     }
     const int32 clamped = core::clamp_priority(priority);
     store::set_priority(tables, task, clamped, now);
@@ -196,7 +197,7 @@ void check_replay(store::Tables& tables, const store::Task& task) {
                       .add("task_id", store::uuid_text(task.id))
                       .add("limit", policy.max_replays)
                       .add("value", task.replay_count),
-                  "max_replays of the task's policy, or of its queue's, sets the limit.");
+                  "Raise max_replays in the policy of the task or of its queue.");
     }
 }
 

@@ -34,11 +34,10 @@ constexpr double kLeastRate = 1e-6;
 constexpr double kMostRate = 1e6;
 
 [[noreturn]] void refuse(const char* code, const char* path) {
-    pg::raise_invalid(
-        code, path, psprintf("%s has a value that is not allowed", path),
-        "The setting paused is true or false, policy an object, retention_ms a number of "
-        "milliseconds, concurrency a number of tasks, rate_per_s and burst are "
-        "positive numbers; null restores the default.");
+    pg::raise_invalid(code, path, psprintf("%s has a value that is not allowed", path),
+                      "Pass true or false for paused, an object for policy, milliseconds for "
+                      "retention_ms, a number of tasks for concurrency, positive numbers for "
+                      "rate_per_s and burst, or null for the default.");
 }
 
 // A number within bounds, null for none; no value if the key is not there.

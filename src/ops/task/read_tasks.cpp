@@ -96,7 +96,7 @@ void explain_limits(store::Tables& tables, std::string_view queue, int64 now, Re
         return;
     }
     const core::QueueLimit& limit = held->limit;
-    // What an open claim has taken counts, what an open end gives back does not.
+    // What an open claim has taken counts, what an open end releases does not.
     if (core::free_places(limit, now) == 0 && TransactionIdIsValid(held->holder)) {
         if (const auto holder = store::transaction_holder(tables, held->holder)) {
             out->add("queue_limits_locked", store::json_of(*holder));

@@ -3,7 +3,7 @@
 // Calls    put_back, end_task, time_out_suspension, store::expired_leases, store::void_leases
 // Touches  <hub>.tasks, <hub>.attempts, <hub>.outbox_events
 // Locks    tasks and their flows, skipping what others hold
-// Raises   nothing of its own
+// Raises   nothing itself
 #include <algorithm>
 
 #include "core/events.hpp"

@@ -89,7 +89,7 @@ struct Refusal {
     const char* code_detail;
 };
 // QB012 terminal, QB013 not active, QB001 another epoch or a lease that is over; nothing if the
-// caller may go on.
+// caller may continue.
 std::optional<Refusal> refusal_of(const store::Hub& hub, const store::Task& task,
                                   const Fence& fence, int64 now);
 // The same, raised.
@@ -103,7 +103,7 @@ void note_own_end(const store::Task& task, const Fence& fence);
 [[noreturn]] void raise_stale_epoch(store::Tables& tables, const store::Task& task, int64 epoch);
 [[noreturn]] void raise_no_task(const pg_uuid_t& id);
 
-// Tells the session, once for each queue, that a queue that it serves never had a task: its name
+// Warns the session, once for each queue, that a queue that it serves never had a task: its name
 // may be misspelled, or its first task is yet to come.
 void notice_unused_queues(store::Tables& tables, std::span<const std::string_view> queues);
 
@@ -129,8 +129,8 @@ void tell_completion(store::Tables& tables, const store::Task& task, core::TaskS
 
 // ---- Ends ----
 
-// Ends a task, publishes that, and lets its flow go on. A silent end publishes nothing and leaves
-// the edges as they are: the caller deals with the whole flow. Returns the epoch afterwards.
+// Ends a task, publishes that, and lets its flow continue. A silent end publishes nothing and
+// leaves the edges as they are: the caller deals with the whole flow. Returns the epoch afterwards.
 enum class EndKind { kTold, kSilent };
 int64 end_task(store::Tables& tables, const store::Task& task, const store::Finish& how,
                EndKind kind = EndKind::kTold);
@@ -265,7 +265,7 @@ struct Claimed {
 };
 Claimed claim_tasks(store::Tables& tables, const ClaimRequest& request, pg::Clock* clock);
 
-// Whether the last claim of all queues of this session has left queues for the next one; told once.
+// Whether the last claim of all queues of this session has left queues for the next one; true once.
 bool take_unfinished_claim(Oid hub);
 
 struct Renewed {
@@ -352,7 +352,7 @@ struct TaskOutcome {
     const char* waitpoints;  // JSON, of a suspension
 };
 
-// Ends the leases in one unit, in their order. One that is refused undoes nothing of the others.
+// Ends the leases in one unit, in their order. One that is refused does not undo the others.
 void settle_tasks(store::Tables& tables, std::span<TaskOutcome> outcomes, pg::Clock* clock);
 
 // ---- Operators ----

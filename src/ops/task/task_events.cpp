@@ -1,9 +1,9 @@
-// task_events.cpp — what the outbox is told of tasks.
+// task_events.cpp — the events of tasks for the outbox.
 //
 // Calls    store::write_event
 // Touches  <hub>.outbox_events
 // Locks    nothing
-// Raises   nothing of its own
+// Raises   nothing itself
 #include "core/events.hpp"
 #include "ops/audit.hpp"
 #include "ops/task/task.hpp"

@@ -102,7 +102,7 @@ Seen* see(const wakeups::Channel& channel) {
 }
 
 // What has become of the task since the session saw it. Every lease that is lost has an epoch of
-// its own, so one that was lost before tells nothing.
+// its own, so one that was lost before is not reported.
 std::optional<wakeups::Reason> change_of_task(store::Tables& tables, const WaitQueue& queue) {
     const auto* seen =
         static_cast<Seen*>(hash_search(seen_table(), &queue.channel, HASH_FIND, nullptr));
@@ -301,7 +301,7 @@ struct Wait {
     Oid schema;
     std::span<const WaitQueue> queues;
     int64 end;      // ms
-    bool can_move;  // Citus has distributed the hub: no wake-up tells that it goes
+    bool can_move;  // Citus has distributed the hub: no wake-up reports that it leaves
 };
 
 WaitResult woken_by(const Wait& wait, int index, wakeups::Reason reason) {
@@ -339,7 +339,7 @@ std::optional<WaitResult> first_look(const Wait& wait) {
     return std::nullopt;
 }
 
-// Does what the channels of this wait need done, and tells until when to sleep.
+// Does what the channels of this wait need done, and returns until when to sleep.
 struct Round {
     std::optional<WaitResult> result;
     int64 sleep_until;
@@ -483,7 +483,7 @@ WaitQueue checked_queue(const store::Hub& hub, std::size_t index, std::string_vi
              !store::may_execute(hub, known.other_verb, GetUserId()))) {
             ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                             errmsg("permission denied to wait for queue \"%s\"", pg::excerpt(word)),
-                            errhint("The hub's owner grants levels with belay.grant_hub.")));
+                            errhint("Ask the hub's owner to grant a level with belay.grant_hub.")));
         }
         // queue:* is the channel without a name; a task's has the usual form of its id.
         const std::string_view key =

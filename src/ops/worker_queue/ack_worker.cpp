@@ -35,7 +35,7 @@ WorkOutcome checked_ack(core::json::Value element, std::size_t index) {
     if (element.kind != core::json::Kind::kObject) {
         pg::raise_invalid("not_an_object", path.text(),
                           psprintf("%s is not a JSON object", path.text()),
-                          "Each element is an object with a key lock_token.");
+                          "Pass objects that have a key lock_token.");
     }
     WorkOutcome ack{};
     std::optional<core::json::Value> found[std::size(kAckKeys)];
@@ -44,7 +44,7 @@ WorkOutcome checked_ack(core::json::Value element, std::size_t index) {
     if (!lock_token) {
         const char* token_path = path.member("lock_token").text();
         pg::raise_invalid("missing_field", token_path, psprintf("%s is missing", token_path),
-                          "Each element is an object with a key lock_token.");
+                          "Pass objects that have a key lock_token.");
     }
     ack.token = string_of(lock_token, "lock_token", path);
     const auto instance_id = string_of(instance, "instance_id", path);

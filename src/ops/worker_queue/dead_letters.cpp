@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kMaxName = 1024;
 constexpr std::size_t kMaxMessage = 65536;
 
-// The name of the activity, if its text still tells.
+// The name of the activity, if its text still has it.
 std::string_view activity_name(std::string_view work_item) {
     const auto item = core::parse_work_item(work_item, nullptr);
     core::Activity activity;
@@ -38,7 +38,7 @@ std::string_view activity_name(std::string_view work_item) {
     return decode(*activity.name);
 }
 
-// The completion that tells an orchestration that its activity will never run.
+// The completion that reports to an orchestration that its activity will never run.
 const char* poison_completion(const store::DeadWork& dead, int64 max_attempts) {
     StringInfo out = makeStringInfo();
     appendStringInfoString(out, "{\"ActivityFailed\":{\"instance\":");
@@ -81,7 +81,7 @@ int64 put_back(store::Tables& tables, const store::DeadLetter& dead, int64 now) 
         pg::raise(pg::kNotEligible,
                   psprintf("dead letter " INT64_FORMAT " cannot be put back", dead.id),
                   pg::Facts("no_queue").add("id", dead.id).add("queue", dead.queue),
-                  "Its queue is unknown, or it names no instance. Discard it.");
+                  "Discard it: its queue is unknown, or it names no instance.");
     }
     const auto item = core::parse_work_item(dead.work_item, nullptr);
     return store::insert_message(tables, {.instance_id = *dead.instance_id,
@@ -92,10 +92,9 @@ int64 put_back(store::Tables& tables, const store::DeadLetter& dead, int64 now) 
 }
 
 [[noreturn]] void raise_missing(int64 id) {
-    pg::raise(
-        pg::kNotFound, psprintf("dead letter " INT64_FORMAT " does not exist", id),
-        pg::Facts("unknown_dead_letter").add("id", id),
-        "It may have been put back or discarded; list_dead_letters shows those that are left.");
+    pg::raise(pg::kNotFound, psprintf("dead letter " INT64_FORMAT " does not exist", id),
+              pg::Facts("unknown_dead_letter").add("id", id),
+              "Check the id; list_dead_letters shows the dead letters that are left.");
 }
 
 void tell_one(store::Tables& tables, int event, const store::DeadLetter& dead) {

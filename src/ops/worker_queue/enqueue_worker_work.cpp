@@ -21,7 +21,7 @@ void check_number(const Path& prefix, const char* name, std::optional<int64> val
         const char* path = psprintf("%s%s", prefix.text(), name);
         pg::raise(pg::kInvalidArgument, psprintf("%s must be at least " INT64_FORMAT, path, least),
                   pg::Facts("out_of_range").add("path", path).add("value", *value),
-                  "Execution ids begin with 1, activity ids with 0.");
+                  "Pass an execution id of at least 1 and an activity id of at least 0.");
     }
 }
 

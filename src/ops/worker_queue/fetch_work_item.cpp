@@ -1,10 +1,10 @@
-// fetch_work_item.cpp — lease the next activities: try, skip, go on; never wait.
+// fetch_work_item.cpp — lease the next activities: try, skip, continue; never wait.
 //
 // Calls    store::take_heads, store::lanes_to_fetch, store::peek_*, store::seems_free, store::take,
 //          store::try_claim_session
 // Touches  <hub>.worker_queue, <hub>.sessions, <hub>.dead_letters
 // Locks    worker rows and sessions, always without waiting
-// Raises   nothing of its own
+// Raises   nothing itself
 //
 // The queue is a set of streams: per lane and slot the rows never delayed, in the order of their
 // ids, and the delayed rows that are due, in the order (due, id). The fetch takes the lowest id of
@@ -170,7 +170,7 @@ struct Rotation {
     Oid table;
     int32 start;  // begins behind it
     int32 last;
-    bool around = false;  // goes on from the first lane to start
+    bool around = false;  // continues from the first lane to start
     bool ended = false;
 
     explicit Rotation(Oid queue) : table(queue), start(-1), last(-1) {
@@ -330,7 +330,7 @@ void try_session_row(Search* search, const store::Candidate& candidate, KnownSes
     }
 }
 
-// Goes on by session: a stream per session that the caller may take from.
+// Continues by session: a stream per session that the caller may take from.
 void split_by_session(Search* search, Stream* stream) {
     const Stream lane = *stream;
     stream->ended = true;
@@ -581,7 +581,7 @@ store::LeasedRows fetch_work_items(store::Tables& tables, const FetchRequest& re
     store::LeasedRows leased{nullptr, 0};
     bool again = true;
     // What has become ready since is looked for: those who were faster may have left it for us. And
-    // what was lost, a few times: the session that gives it back unlocks it before the version
+    // what was lost, a few times: the session that releases it unlocks it before the version
     // moves.
     for (int look = 1; again && look <= kMostLooks; ++look) {
         version = wakeups::queue_version(channel);

@@ -3,7 +3,7 @@
 // Calls    store::hold_session, store::renew_session, store::delete_orphaned_sessions
 // Touches  <hub>.sessions
 // Locks    sessions by id
-// Raises   nothing of its own
+// Raises   nothing itself
 #include "core/time.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/datum.hpp"

@@ -24,7 +24,7 @@ inline constexpr int64 kGraceMs = 100;     // how long a recheck lets woken sess
 
 // What is known of a channel.
 struct State {
-    uint64 birth;  // tells it from an earlier one of the same number
+    uint64 birth;  // distinguishes it from an earlier one of the same number
     int32 head;    // nodes of waiters, oldest first
     int32 tail;
     int32 waiters;

@@ -237,7 +237,7 @@ void end_moves() {
     });
 }
 
-// Whether the background worker has to tell listeners.
+// Whether the background worker has to notify listeners.
 bool is_news(const Note& note) {
     return note.kind == NoteKind::kReady || note.kind == NoteKind::kFreed ||
            note.kind == NoteKind::kChanged || note.kind == NoteKind::kTaskChanged ||

@@ -62,7 +62,7 @@ void due(const Channel& channel, int64 at);
 // without the owner; 0: none. A renewal keeps the owner.
 inline constexpr uint64 kSameOwner = ~uint64{0};
 void lease_moved(const Channel& channel, uint64 key, int64 deadline, uint64 owner = kSameOwner);
-// One that begins now: its end tells how long it was held.
+// One that begins now: its end shows how long it was held.
 void lease_granted(const Channel& channel, uint64 key, int64 deadline, uint64 owner = kSameOwner);
 void lease_ended(const Channel& channel, uint64 key);
 // An item is held without being changed yet; undone, it wakes one waiter.
@@ -136,13 +136,13 @@ struct LastChange {
 };
 std::optional<LastChange> last_change(const Channel& channel);
 
-// Goes on waiting after a wake-up that came to nothing.
+// Continues waiting after a wake-up that came to nothing.
 void resume_wait();
 
 // Looks after one channel, if this process is the one to do it: lets expired leases wake waiters.
 struct Tending {
     bool timekeeper;   // the others sleep until they are woken
-    bool must_probe;   // only the tables can tell
+    bool must_probe;   // only the tables show it
     bool scan_leases;  // and their leases are not known either
     uint64 version;
     uint64 due_moves;

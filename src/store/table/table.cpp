@@ -595,7 +595,7 @@ bool delete_row(const Table& table, bool wait) {
     };
     TM_Result result = attempt(wait);
     // A lock of our own, from an earlier call of the transaction, looks like another's to a
-    // deletion that does not wait. A lock tells them apart, and behind it there is no wait.
+    // deletion that does not wait. A lock distinguishes them, and behind it there is no wait.
     if (result == TM_BeingModified && !wait &&
         lock_row(table, LockTupleExclusive, LockWaitSkip) == TM_Ok) {
         result = attempt(true);

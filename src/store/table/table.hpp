@@ -246,7 +246,7 @@ struct NewRow {
 ItemPointerData insert_row(Table* table, NewRow* row);
 
 // Inserts several rows and their index entries: fill(i, row) says what row i is, placed(i, tid)
-// is told where it lies. Rows that share a page share a WAL record.
+// receives where it lies. Rows that share a page share a WAL record.
 inline constexpr std::size_t kRowsAtOnce = 64;
 struct RowSet {
     NewRow* rows;

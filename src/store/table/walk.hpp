@@ -37,7 +37,7 @@ class GapWalk {
     // A live row, or one of which that is not known.
     void met_live(const core::QueuePlace& place);
     // True: it is time for a new snapshot, so that what was learned is not lost. Then read() says
-    // anew what is known, and the walk goes on from begin().
+    // anew what is known, and the walk continues from begin().
     bool met_dead(const core::QueuePlace& place);
 
     WalkEnd end();
@@ -69,7 +69,7 @@ bool is_live_for_others(const Table& table, const ItemPointerData& tid);
 inline constexpr uint32 kGapWorth = 64;
 
 // Visits the live rows of the stream behind a place, in order. refresh() takes a new snapshot for
-// the table; visit() sees table->row, and says whether to go on.
+// the table; visit() sees table->row, and says whether to continue.
 template <typename Stream, typename Refresh, typename Visit>
 WalkEnd walk_live(Table* table, const Stream& stream, const core::QueuePlace& after,
                   Refresh refresh, Visit visit, uint32 gap_worth = kGapWorth) {
@@ -167,7 +167,7 @@ IndexScanDesc begin_place_scan(Table* table, int index, const ScanKeys& keys);
 // Visits the first entry of each value of an index's first column, in order, as rescan() begins
 // behind the last one. Values that lie side by side are found without a descent of the index.
 // same() says whether an entry has the value of the last one that was visited; visit() says whether
-// to go on. Dead entries count, too: a walk over the rows finds out.
+// to continue. Dead entries count, too: a walk over the rows finds out.
 template <typename Rescan, typename Same, typename Visit>
 void skip_scan(IndexScanDesc scan, Rescan rescan, Same same, Visit visit) {
     constexpr int kSteps = 8;

@@ -61,7 +61,7 @@ inline constexpr bool kAggregatesAreDestroyedTwice = false;
 #endif
 
 // Whether an argument of this type may stand in an expression with co_await. (Rvalue references to
-// named objects cannot be told from temporaries.)
+// named objects cannot be distinguished from temporaries.)
 template <class A>
 inline constexpr bool kArgumentOk =
     !kAggregatesAreDestroyedTwice || std::is_lvalue_reference_v<A> ||

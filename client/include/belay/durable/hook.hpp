@@ -1,7 +1,8 @@
 // Events that a runtime reports.
 //
-// kStarted, kEnded and kLog, as all that the code causes, are told while the turn runs, before its
-// ack. If the ack fails, nothing of the turn is stored, and the next attempt tells them again.
+// kStarted, kEnded and kLog, as all that the code causes, are reported while the turn runs, before
+// its ack. If the ack fails, no part of the turn is stored, and the next attempt reports them
+// again.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@ struct RuntimeEvent {
         kLongHistory,       // the execution should continue as new
         kLog,               // Context::log
         kSlotsNotShared,    // once, by run(): instances that are kept in memory may not be found
-        kError,             // of a call to the server; the runtime goes on
+        kError,             // of a call to the server; the runtime continues
     };
     static constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kError) + 1;
 

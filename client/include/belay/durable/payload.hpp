@@ -4,7 +4,7 @@
 // every other value as compact JSON with sorted keys; void as the empty text. A text is read as
 // JSON and converted; where that fails, the text itself is taken as a string. A value whose type
 // becomes a JSON string only at run time, for example nlohmann::json, is stored raw only if its
-// text is no JSON: what reads it cannot tell the string "123" from the number.
+// text is no JSON: a reader cannot distinguish the string "123" from the number.
 #pragma once
 
 #include <exception>

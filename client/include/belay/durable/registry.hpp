@@ -20,7 +20,7 @@ namespace belay {
 
 enum class OnCancel {
     kCooperative,  // every wait throws Cancelled; the code may compensate
-    kTerminate,    // the instance ends with the turn, even if the code goes on
+    kTerminate,    // the instance ends with the turn, even if the code continues
 };
 
 class OrchestrationOptions {

@@ -70,7 +70,7 @@ class Saga {
         add({activity.name, {}, std::move(retry)});
     }
 
-    // Undoes the steps, newest first, shielded from cancellation. A step that fails for good is
+    // Undoes the steps, newest first, shielded from cancellation. A step that fails permanently is
     // thrown after the others were tried.
     Durable<void> compensate() const;
 
