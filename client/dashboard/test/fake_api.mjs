@@ -62,7 +62,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
   const now = () => (frozen ? zero : zero + Date.now() - born);
   const data = makeData(seed, zero, scenario);
   const hub = scenario === "hostile" ? '"; DROP' : "app";
-  const state = { level: "operator", read_only: false, standby: false, preloaded: true, away: false, fail: {}, slow: 0, statements: 0, streams: 0, maxStreams: 0, actions: [], requests: [], loggedIn: !login, way: "token", version: version ?? readFileSync(join(web, "version"), "utf8"), mutate: data, dropped: false };
+  const state = { level: "operator", read_only: false, standby: false, preloaded: true, away: false, fail: {}, slow: 0, statements: 0, streams: 0, maxStreams: 0, actions: [], bulks: [], requests: [], loggedIn: !login, way: "token", version: version ?? readFileSync(join(web, "version"), "utf8"), mutate: data, dropped: false };
   const keys = new Map();
   const streams = new Map();
   let lastStream = 0;
@@ -281,7 +281,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
         }
         return page(data.workItems.filter((w) => (!filter.state || w.state === filter.state) && (!filter.name || w.name === filter.name)), query, sql("browse_work_items"), (w) => w.id);
       case "messages":
-        return page(data.messages.filter((m) => !filter.instance_id || m.instance_id === filter.instance_id), query, sql("browse_messages"), (m) => m.id);
+        return page(data.messages.filter((m) => (!filter.instance_id || m.instance_id === filter.instance_id) && (!filter.name || m.name === filter.name)), query, sql("browse_messages"), (m) => m.id);
       case "events":
         return page([...data.events].reverse().filter((e) => (!filter.topics || filter.topics.includes(e.topic)) && (!filter.types || filter.types.includes(e.type)) && (!filter.subject || e.subject === filter.subject) && (!filter.by || e.by === filter.by)), query, sql("browse_events"), (e) => e.event_id);
       case "owners":
@@ -393,6 +393,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
   };
   const bulk = (request) => {
     const [label, level, kind, reasonOf] = actionTable[request.action];
+    state.bulks.push(request);
     const rows = matching(request);
     if (request.dry_run) return { count: count(rows.length), examples: rows.slice(0, 5).map((r) => ({ id: idOf(r), label: r.name ?? r.kind ?? "" })), skipped: [], sql: `SELECT ${hub}.${request.action}s('${JSON.stringify(request.filter)}');`, effect: `${label} ${rows.length} objects.`, allowed: allowed(level), level, kind, reason: reasonOf };
     if (!allowed(level)) throw problem(403, "insufficient_privilege", `permission denied for function ${request.action}`, "42501", undefined, level);

@@ -256,7 +256,7 @@ export function makeData(seed, now, scenario) {
     const name = pick(activities);
     const orphan = rnd() < 0.12;
     const body = orphan ? `{"ExternalRaised": {"instance": "gone-${i}", "name": "paid"}}` : `{"ActivityExecute": {"instance": "order-${1000 + (i % 30)}", "execution_id": 1, "id": 4, "name": ${JSON.stringify(name)}, "input": {"order": ${7000 + i}}}}`;
-    deadLetters.push({ id: String(88_000 + 132 - i), queue: orphan ? "orchestrator" : "worker", reason: orphan ? "orphan" : "max_attempts", name: orphan ? "ExternalRaised" : name, instance_id: orphan ? `gone-${i}` : `order-${1000 + (i % 30)}`, attempt_count: orphan ? 0 : 5, detail: orphan ? null : evil("leased 5 times"), enqueued_at_ms: now - i * 61_000 - 400_000, dead_at_ms: now - i * 61_000 - 180_000, preview: body, bytes: body.length });
+    deadLetters.push({ id: String(88_000 + 132 - i), queue: orphan ? "orchestrator" : "worker", reason: orphan ? "orphan" : "max_attempts", name: i % 40 === 39 ? null : orphan ? "paid" : name, instance_id: orphan ? `gone-${i}` : `order-${1000 + (i % 30)}`, attempt_count: orphan ? 0 : 5, detail: orphan ? null : evil("leased 5 times"), enqueued_at_ms: now - i * 61_000 - 400_000, dead_at_ms: now - i * 61_000 - 180_000, preview: body, bytes: body.length });
   }
   const workItems = [];
   for (let i = 0; i < (empty ? 0 : 40); i++) {
@@ -267,7 +267,8 @@ export function makeData(seed, now, scenario) {
   const messages = [];
   for (let i = 0; i < (empty ? 0 : 12); i++) {
     const body = `{"TimerFired": {"instance": "order-${1000 + i}", "fire_at_ms": ${now}}}`;
-    messages.push({ id: String(9000 + i), instance_id: `order-${1000 + i}`, kind: pick(["TimerFired", "ActivityCompleted", "ExternalRaised"]), visible_at_ms: now + (i < 4 ? 30_000 : -800), attempt_count: 0, created_at_ms: now - 3000, preview: body, bytes: body.length });
+    const kind = pick(["TimerFired", "ActivityCompleted", "ExternalRaised"]);
+    messages.push({ id: String(9000 + i), instance_id: `order-${1000 + i}`, kind, name: kind === "ExternalRaised" ? evil("paid") : null, visible_at_ms: now + (i < 4 ? 30_000 : -800), attempt_count: 0, created_at_ms: now - 3000, preview: body, bytes: body.length });
   }
   const events = [];
   for (let i = 0; i < (empty ? 0 : 160); i++) {

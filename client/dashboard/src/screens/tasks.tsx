@@ -99,7 +99,7 @@ export function Tasks() {
           list={list}
           caption={`Tasks, ${tab}`}
           what="task"
-          filter={filter}
+          filter={{ ...filter, order: view.order }}
           filtered={filtered}
           idOf={(t) => t.task_id}
           hrefOf={(t) => hubLink(["tasks", t.task_id])}

@@ -386,6 +386,60 @@ test("B11 bulk: all that match and existed, not what came later; stop; a second 
   assert.deepEqual(troubles, []);
 });
 
+test("B11 a group of dead letters: its queue, reason, name, and the instance of the page; none without a name", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const nameless = fake.data.deadLetters.find((d) => d.name === null);
+  await open(page, `${fake.url}/h/app/dead-letters?instance_id=${nameless.instance_id}`);
+  const groups = page.locator(".table").first().locator("tbody tr");
+  const group = groups.filter({ hasText: "no name" });
+  assert.equal(await group.count(), 1);
+  // A filter could not tell it from the rest of its queue and reason.
+  assert.equal(await group.locator("a, button").count(), 0);
+  const named = groups.filter({ hasNotText: "no name" }).first();
+  const name = await named.locator("a").textContent();
+  const link = new URL(await named.locator("a").getAttribute("href"), fake.url);
+  assert.deepEqual([link.searchParams.get("name"), link.searchParams.get("instance_id")], [name, nameless.instance_id]);
+  await named.locator("button >> text=Discard").click();
+  await page.waitForSelector("#bulk-typed");
+  const letter = fake.data.deadLetters.find((d) => d.name === name && d.instance_id === nameless.instance_id);
+  assert.deepEqual(fake.state.bulks[0].filter, { instance_id: nameless.instance_id, queue: letter.queue, reason: letter.reason, name });
+  assert.deepEqual(troubles, []);
+});
+
+test("B11 all that match follow the index of their view", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const model = fake.data.tasks.find((x) => x.state === "failed");
+  for (let i = 0; i < 60; i++) fake.data.tasks.push({ ...model, task_id: `${model.task_id.slice(0, -3)}${100 + i}` });
+  const orders = { ready: "claim", failed: "failed" };
+  for (const [tab, order] of Object.entries(orders)) {
+    if (tab === "ready") for (let i = 0; i < 20; i++) fake.data.tasks.push({ ...model, state: "ready", task_id: `${model.task_id.slice(0, -3)}${200 + i}` });
+    await open(page, `${fake.url}/h/app/tasks?tab=${tab}`);
+    await page.locator("tbody tr input").first().check();
+    await page.click(".bulk-bar >> text=all that match");
+    await page.waitForSelector("#bulk-reason");
+    assert.equal(fake.state.bulks.at(-1).ids, null);
+    assert.equal(fake.state.bulks.at(-1).filter.order, order);
+    await page.keyboard.press("Escape");
+  }
+  assert.deepEqual(troubles, []);
+});
+
+test("messages are filtered by what they are named after", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  await open(page, `${fake.url}/h/app/messages`);
+  await page.click(".filters-toggle");
+  await page.getByLabel("Name", { exact: true }).fill("paid");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/name=paid/);
+  const raised = fake.data.messages.filter((m) => m.name === "paid");
+  assert.ok(raised.length > 0 && raised.length < fake.data.messages.length);
+  await page.waitForFunction((n) => document.querySelectorAll("tbody tr").length === n, raised.length);
+  assert.deepEqual(troubles, []);
+});
+
 test("B12 a double click acts once", async (t) => {
   const { fake, context, troubles } = await start(t);
   const page = await context.newPage();

@@ -41,6 +41,65 @@ test("a cancelled activity that answers all the same has its answer", () => {
   assert.deepEqual(list.map((b) => [b.to, b.outcome]), [[9, "ok"]]);
 });
 
+test("events go to the waits of their name, in order; one that nothing waits for is a point", () => {
+  last = 0;
+  const list = bars(
+    [
+      event("ExternalSubscribed", 0, { name: "go" }),
+      event("ExternalSubscribed", 10, { name: "go" }),
+      event("ExternalSubscribed", 20, { name: "stop" }),
+      event("ExternalEvent", 30, { name: "go" }),
+      event("ExternalEvent", 40, { name: "other" }),
+      event("ExternalEvent", 50, { name: "go" }),
+      event("ExternalEvent", 60, { name: "go" }),
+    ],
+    null,
+  );
+  assert.deepEqual(
+    list.map((b) => [b.id, b.kind, b.to, b.outcome, b.endId]),
+    [
+      ["1", "wait", 30, "ok", "4"],
+      ["2", "wait", 50, "ok", "6"],
+      ["3", "wait", null, "running", null],
+      ["5", "point", 40, "none", null],
+      ["7", "point", 60, "none", null],
+    ],
+  );
+});
+
+test("a wait that is cancelled gets nothing: the next of its name does, also if it comes later", () => {
+  last = 0;
+  const first = bars([event("ExternalSubscribed", 0, { name: "go" }), event("ExternalSubscribed", 1, { name: "go" }), event("ExternalEvent", 5, { name: "go" }), event("ExternalSubscribedCancelled", 9, { source_event_id: "1" })], null);
+  assert.deepEqual(first.map((b) => [b.id, b.to, b.outcome]), [["1", 9, "cancelled"], ["2", 9, "ok"], ["3", 5, "none"]]);
+  last = 0;
+  const later = bars([event("ExternalSubscribed", 0, { name: "go" }), event("ExternalEvent", 5, { name: "go" }), event("ExternalSubscribedCancelled", 9, { source_event_id: "1" }), event("ExternalSubscribed", 12, { name: "go" })], null);
+  assert.deepEqual(later.map((b) => [b.id, b.kind, b.to, b.outcome]), [["1", "wait", 9, "cancelled"], ["2", "point", 5, "none"], ["4", "wait", 12, "ok"]]);
+});
+
+test("messages of a queue wait for a subscription; a cancelled one takes none", () => {
+  last = 0;
+  const list = bars(
+    [
+      event("ExternalEventPersistent", 1, { name: "mail" }),
+      event("ExternalSubscribedPersistent", 4, { name: "mail" }),
+      event("ExternalSubscribedPersistent", 5, { name: "mail" }),
+      event("ExternalSubscribedPersistent", 6, { name: "mail" }),
+      event("ExternalSubscribedPersistentCancelled", 7, { source_event_id: "3" }),
+      event("ExternalEventPersistent", 8, { name: "mail" }),
+    ],
+    null,
+  );
+  assert.deepEqual(
+    list.map((b) => [b.id, b.kind, b.to, b.outcome]),
+    [
+      ["1", "point", 1, "none"],
+      ["2", "wait", 4, "ok"],
+      ["3", "wait", 7, "cancelled"],
+      ["4", "wait", 8, "ok"],
+    ],
+  );
+});
+
 test("50,000 events take little time", () => {
   last = 0;
   const events: HistoryEvent[] = [];
