@@ -453,7 +453,10 @@ export interface WorkItem {
 export interface Message {
   id: string;
   instance_id: string;
+  /** Of the message: StartOrchestration, ExternalRaised, TimerFired … */
   kind: string;
+  /** Of what it starts or raises; timers and results have none. */
+  name: string | null;
   visible_at_ms: number;
   attempt_count: number;
   created_at_ms: number;

@@ -244,9 +244,10 @@ constexpr int kMostParsed = 8192;  // bytes of an event in which its name is loo
 // An event as the page has it. data: of the event, or the beginning of it.
 Json event_json(const std::string& id, const std::string& type, const std::string& data,
                 std::int64_t bytes, std::int64_t created_ms) {
-    const Json event = Json::parse(data, nullptr, false);
+    // Of a large event only the beginning is there; its names come before its data.
+    const Json event = beginning_of(data);
     const auto of = [&](const char* key) {
-        return event.is_object() && event.contains(key) ? event[key] : Json(nullptr);
+        return event.contains(key) ? event[key] : Json(nullptr);
     };
     const auto text = [&](const char* key) {
         const Json found = of(key);
@@ -257,7 +258,7 @@ Json event_json(const std::string& id, const std::string& type, const std::strin
     const Json child = text("child_instance_id");
     return {{"event_id", id},
             {"type", type},
-            {"name", text("name")},
+            {"name", of("name").is_null() ? text("key") : text("name")},
             {"source_event_id", source.is_number_integer()
                                     ? Json(std::to_string(source.get<std::int64_t>()))
                                     : Json(nullptr)},
@@ -313,7 +314,7 @@ Json read_instance_history(Reader& reader) {
     // larger pages than browse_history has.
     const Result rows = reader.rows(
         "SELECT event_id, event_type, CASE WHEN octet_length(event_data) <= " + most +
-            " THEN event_data ELSE left(event_data, 200) END, octet_length(event_data), " +
+            " THEN event_data ELSE left(event_data, 2000) END, octet_length(event_data), " +
             ms("created_at") + ", " + kNow + " FROM {h}.read_history($1, $2, $3, " +
             std::to_string(limit) + ")",
         {reader.id(), execution, after});

@@ -10,7 +10,7 @@ export function MessageList({ instance }: { instance?: string }) {
   const filter: Record<string, unknown> = {};
   if (instance !== undefined) filter["instance_id"] = instance;
   else if (queryOf("instance_id")) filter["instance_id"] = queryOf("instance_id");
-  if (queryOf("kind")) filter["name"] = queryOf("kind");
+  if (queryOf("name")) filter["name"] = queryOf("name");
   const list = useList<Message>(["messages"], { filter }, (m) => m.id);
   return (
     <section class="panel flush">
@@ -24,6 +24,7 @@ export function MessageList({ instance }: { instance?: string }) {
         columns={[
           { key: "id", label: "Id", cell: (m) => <span class="mono">{m.id}</span> },
           { key: "kind", label: "Message", cell: (m) => visible(m.kind) },
+          { key: "name", label: "Name", cell: (m) => visible(m.name ?? "–") },
           ...(instance === undefined ? [{ key: "instance", label: "Instance", cell: (m: Message) => <IdLink path={["h", name, "instances", m.instance_id]} id={m.instance_id} length={26} /> }] : []),
           { key: "preview", label: "Body", rank: 3 as const, grow: true, cell: (m) => <code class="preview">{visible(m.preview)}</code> },
           { key: "bytes", label: "Size", num: true, rank: 3 as const, cell: (m) => bytes(m.bytes) },
@@ -39,7 +40,7 @@ export function Messages() {
   return (
     <>
       <PageHead title="Orchestrator queue" sub={<span class="muted">messages to instances</span>} />
-      <Filters fields={[{ key: "instance_id", label: "Instance" }, { key: "kind", label: "Kind" }]} />
+      <Filters fields={[{ key: "instance_id", label: "Instance" }, { key: "name", label: "Name" }]} />
       <MessageList />
     </>
   );
