@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, hubPath, idempotencyKey, post, type ActionResult, type BulkDryRun, type BulkJob, type DryRun } from "./api";
 import { Dialog } from "./components/dialog";
+import { Menu } from "./components/menu";
 import { Sql } from "./components/sql";
 import { Time } from "./components/bits";
 import { count, number, plural, visible } from "./format";
@@ -256,8 +257,8 @@ function ActionForm({ call }: { call: ActionCall }) {
   );
 }
 
-/** Buttons of the actions that the role may use; a line if it may use none. */
-export function Actions({ calls, quiet }: { calls: (ActionCall | null)[]; quiet?: boolean }) {
+/** Buttons of the actions that the role may use; a line if it may use none. menu: what destroys is in a menu behind them. */
+export function Actions({ calls, quiet, menu }: { calls: (ActionCall | null)[]; quiet?: boolean; menu?: boolean }) {
   const all = calls.filter((c): c is ActionCall => c !== null);
   const shown = all.filter((c) => may(c.action));
   if (all.length === 0) return null;
@@ -267,13 +268,38 @@ export function Actions({ calls, quiet }: { calls: (ActionCall | null)[]; quiet?
     const why = me.value.read_only ? "This dashboard is read-only." : me.value.standby ? "Read-only: standby." : away.value ? "Actions are off while the database is away." : `Actions need level ${level}.`;
     return <p class="muted small no-actions">{why}</p>;
   }
+  const hidden = menu ? shown.filter((c) => me.value?.actions[c.action]?.kind === "destructive") : [];
   return (
     <div class="actions" data-actions>
-      {shown.map((call) => (
-        <button key={call.action + (call.label ?? "")} type="button" class={`button ${toneOf(call.action)}`} onClick={() => act(call)}>
-          {call.label ?? labelOf(call.action)}
-        </button>
-      ))}
+      {shown
+        .filter((call) => !hidden.includes(call))
+        .map((call) => (
+          <button key={call.action + (call.label ?? "")} type="button" class={`button ${toneOf(call.action)}`} onClick={() => act(call)}>
+            {call.label ?? labelOf(call.action)}
+          </button>
+        ))}
+      {hidden.length > 0 && (
+        <Menu label="⋯" title="more actions" button="button">
+          {(close) => (
+            <ul class="menu-list">
+              {hidden.map((call) => (
+                <li key={call.action}>
+                  <button
+                    type="button"
+                    class={toneOf(call.action)}
+                    onClick={() => {
+                      close();
+                      act(call);
+                    }}
+                  >
+                    {call.label ?? labelOf(call.action)}
+                  </button>
+                </li>
+              ))}
+            </ul>
+          )}
+        </Menu>
+      )}
     </div>
   );
 }

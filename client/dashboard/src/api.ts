@@ -164,6 +164,8 @@ export interface Series extends Answer {
   /** Of the range; null if nothing is measured. */
   wait: Latency | null;
   run: Latency | null;
+  /** Where the durations come from: of a short range of a queue, not from the samples. */
+  durations_sql: string;
 }
 
 export interface Page<Row> extends Answer {
@@ -173,6 +175,7 @@ export interface Page<Row> extends Answer {
   estimate: number | null;
   /** Newest id when the list was read: what "all that match" means. */
   upto: string | null;
+  /** What has to be known of the order. */
   note?: string;
 }
 
@@ -318,7 +321,9 @@ export interface Instance extends Answer {
   input: Body;
   output: Body;
   custom_status: Body;
+  /** Why it is not fetched, and what it waits for; their details are texts. */
   waits: Reason[];
+  waits_sql: string;
 }
 
 export interface HistoryEvent {
@@ -327,6 +332,8 @@ export interface HistoryEvent {
   name: string | null;
   source_event_id: string | null;
   at_ms: number;
+  /** When the turn that wrote it was stored. */
+  turn_ms: number;
   due_ms?: number | null;
   child?: string | null;
   preview: string;

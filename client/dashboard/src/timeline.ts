@@ -4,8 +4,10 @@ import type { HistoryEvent } from "./api";
 export interface Bar {
   /** The event that begins it. */
   id: string;
+  /** What it is, if its name does not say so: `child`, `timer`, `status`. */
+  what: string;
   label: string;
-  kind: "turn" | "activity" | "timer" | "child" | "wait" | "point";
+  kind: "activity" | "timer" | "child" | "wait" | "point";
   from: number;
   /** Null while it is open. */
   to: number | null;
@@ -23,6 +25,26 @@ const starts: Record<string, Bar["kind"]> = {
   SubOrchestrationScheduled: "child",
   ExternalSubscribed: "wait",
   ExternalSubscribedPersistent: "wait",
+};
+/** Words for what is not an activity; other types are shown as they are. */
+const whats: Record<string, string> = {
+  ActivityScheduled: "",
+  TimerCreated: "timer",
+  SubOrchestrationScheduled: "child",
+  ExternalSubscribed: "event",
+  ExternalSubscribedPersistent: "queue",
+  ExternalEvent: "event",
+  ExternalEventPersistent: "message",
+  OrchestrationStarted: "start",
+  OrchestrationCompleted: "completed",
+  OrchestrationFailed: "failed",
+  OrchestrationCancelRequested: "cancel requested",
+  OrchestrationContinuedAsNew: "continued as new",
+  OrchestrationChained: "started",
+  CustomStatusUpdated: "custom status",
+  KeyValueSet: "set",
+  KeyValueCleared: "clear",
+  KeyValuesCleared: "clear all keys",
 };
 const ends: Record<string, Bar["outcome"]> = {
   ActivityCompleted: "ok",
@@ -122,7 +144,8 @@ export function bars(events: HistoryEvent[], end: number | null): Bar[] {
     }
     const bar: Bar = {
       id: event.event_id,
-      label: event.name ?? event.type,
+      what: whats[event.type] ?? event.type,
+      label: event.name ?? "",
       kind: kind ?? "point",
       from: event.at_ms,
       to: kind ? null : event.at_ms,
@@ -144,6 +167,11 @@ export function bars(events: HistoryEvent[], end: number | null): Bar[] {
     }
   }
   return out;
+}
+
+/** When the turns of the execution were stored, in their order. */
+export function turns(events: HistoryEvent[]): number[] {
+  return [...new Set(events.map((e) => e.turn_ms))].sort((a, b) => a - b);
 }
 
 /** A piecewise linear axis: stretches without anything that moves are cut to a fixed share. */

@@ -45,8 +45,10 @@ export function Tasks() {
     else invalid.push(key);
   }
   createdRange(filter);
-  const filtered = Object.keys(filter).length > 0;
-  if (view.state) filter["state"] = view.state;
+  // Some views have tasks of several states, of which one can be chosen.
+  const state = view.state !== null && view.state.length > 1 ? view.state.filter((s) => s === queryOf("state")) : [];
+  const filtered = Object.keys(filter).length > 0 || state.length > 0;
+  if (view.state) filter["state"] = state.length > 0 ? state : view.state;
   const list = useList<TaskRow>(["tasks"], { filter, order: view.order }, (t) => t.task_id);
   const query = Object.fromEntries(route.value.query);
 
@@ -75,9 +77,10 @@ export function Tasks() {
   return (
     <>
       <PageHead title="Tasks" />
-      <Tabs label="Tasks by state" tabs={tabs} current={tab} hrefOf={(t) => link(route.value.path, { ...query, tab: t === "ready" ? null : t, after: null })} />
+      <Tabs label="Tasks by state" tabs={tabs} current={tab} hrefOf={(t) => link(route.value.path, { ...query, tab: t === "ready" ? null : t, state: null, after: null })} />
       <Filters
         fields={[
+          ...(view.state !== null && view.state.length > 1 ? [{ key: "state", label: "State", options: view.state.map((s): [string, string] => [s, s]) }] : []),
           { key: "queue", label: "Queue" },
           { key: "kind", label: "Kind" },
           { key: "worker", label: "Worker" },

@@ -96,8 +96,10 @@ test("B5 keys alone: find a failed task, replay it, see it complete", async (t) 
   await page.waitForSelector(".sub .state.ok >> text=completed");
   // Dialogs keep the focus inside, and Esc leaves.
   await page.keyboard.press(".");
-  for (let i = 0; i < 5 && (await page.evaluate(() => document.activeElement?.textContent)) !== "Delete"; i++) await page.keyboard.press("Tab");
-  await page.keyboard.press("Enter");
+  for (const text of ["⋯, more actions", "Delete"]) {
+    for (let i = 0; i < 5 && (await page.evaluate(() => document.activeElement?.textContent)) !== text; i++) await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+  }
   await page.waitForSelector("dialog #typed");
   for (let i = 0; i < 12; i++) {
     await page.keyboard.press("Tab");
@@ -105,7 +107,7 @@ test("B5 keys alone: find a failed task, replay it, see it complete", async (t) 
   }
   await page.keyboard.press("Escape");
   await page.waitForSelector("dialog", { state: "detached" });
-  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Delete");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "⋯, more actions");
   await page.keyboard.press("?");
   await page.waitForSelector("dialog >> text=Keys");
   await page.keyboard.press("Escape");
@@ -277,6 +279,7 @@ test("B9 actions: confirmation, reason, the SQL that was shown is what runs, an 
   await page.click("nav.tabs >> text=Audit");
   await page.waitForSelector("td >> text=wrong <b>input</b>");
   // Destructive: the id has to be typed in, and Enter alone does nothing.
+  await page.click("[data-actions] >> text=⋯");
   await page.click("[data-actions] >> text=Delete");
   await page.waitForSelector("#typed");
   await page.fill("#typed", task.task_id.slice(1));
@@ -510,6 +513,36 @@ test("a newer server than the page: reload is offered, never done", async (t) =>
   await page.waitForSelector("text=belay was updated.");
   await page.waitForTimeout(300);
   assert.equal(await page.locator("button >> text=Reload").count(), 1);
+  assert.deepEqual(troubles, []);
+});
+
+test("charts and durations as tables, with their SQL; numbers lead to what they count", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  for (const [path, titles] of [["/h/app", ["Per second", "Wait before start", "Oldest ready"]], ["/h/app/queues/images", ["Per second", "Wait before start", "Run time"]]]) {
+    await open(page, fake.url + path);
+    await page.waitForSelector(".histogram");
+    for (const title of titles) {
+      const panel = page.locator(".panel.chart", { has: page.locator("h2", { hasText: title }) });
+      await panel.locator("button >> text=As table").click();
+      await panel.locator("tbody tr").first().waitFor();
+      assert.equal(await panel.locator(".histogram, .plot").count(), 0, title);
+      await panel.locator("button >> text=SQL").click();
+      assert.match(await page.locator("dialog[open] pre").textContent(), title === "Per second" || title === "Oldest ready" ? /SELECT/ : /wait_buckets/);
+      await page.keyboard.press("Escape");
+      await panel.locator("button >> text=As chart").click();
+      await panel.locator(".histogram, .plot").waitFor();
+    }
+  }
+  await open(page, `${fake.url}/h/app`);
+  await page.locator(".strip div", { hasText: "Expired tasks" }).locator("a").click();
+  await page.waitForURL(/state=expired/);
+  await settled(page);
+  const expired = fake.data.tasks.filter((x) => x.state === "expired").length;
+  await page.waitForFunction((n) => document.querySelectorAll("tbody tr").length === n, expired);
+  // The other tab has no such state.
+  await page.locator("nav.tabs").getByText("Ended", { exact: true }).click();
+  await page.waitForURL((url) => url.searchParams.get("tab") === "ended" && !url.searchParams.has("state"));
   assert.deepEqual(troubles, []);
 });
 

@@ -121,6 +121,7 @@ test("B9 an action: confirmation, reason, done, and told", async (t) => {
   await page.click("nav.tabs >> text=Audit");
   await page.waitForSelector("td >> text=wrong <b>input</b>");
   // Nothing is destroyed without its id.
+  await page.click("[data-actions] >> text=⋯");
   await page.click("[data-actions] >> text=Delete");
   await page.fill("#typed", id.slice(1));
   assert.equal(await page.locator("dialog button.danger").isDisabled(), true);

@@ -1,10 +1,10 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import type { HistoryEvent } from "../../src/api";
-import { bars, idleScale, linearScale, ticks } from "../../src/timeline";
+import { bars, idleScale, linearScale, ticks, turns } from "../../src/timeline";
 
 let last = 0;
-const event = (type: string, at: number, more: Partial<HistoryEvent> = {}): HistoryEvent => ({ event_id: String(++last), type, name: null, source_event_id: null, at_ms: at, preview: "", bytes: 0, ...more });
+const event = (type: string, at: number, more: Partial<HistoryEvent> = {}): HistoryEvent => ({ event_id: String(++last), type, name: null, source_event_id: null, at_ms: at, turn_ms: at, preview: "", bytes: 0, ...more });
 
 test("a start is paired with the event that names it", () => {
   last = 0;
@@ -32,7 +32,18 @@ test("an unpaired start runs until now, or until the end of the execution", () =
 test("types that are not known are points; ends without a start, too", () => {
   last = 0;
   const list = bars([event("SomethingNew", 5), event("ActivityCompleted", 9, { source_event_id: "77" })], null);
-  assert.deepEqual(list.map((b) => [b.kind, b.from, b.to]), [["point", 5, 5], ["point", 9, 9]]);
+  assert.deepEqual(list.map((b) => [b.kind, b.what, b.from, b.to]), [["point", "SomethingNew", 5, 5], ["point", "ActivityCompleted", 9, 9]]);
+});
+
+test("points say what they are", () => {
+  last = 0;
+  const list = bars([event("OrchestrationStarted", 0, { name: "Bill" }), event("KeyValueSet", 1, { name: "stage" }), event("CustomStatusUpdated", 2), event("TimerCreated", 3), event("ActivityScheduled", 4, { name: "Charge" })], null);
+  assert.deepEqual(list.map((b) => `${b.what} ${b.label}`.trim()), ["start Bill", "set stage", "custom status", "timer", "Charge"]);
+});
+
+test("turns are the times at which their events were stored", () => {
+  last = 0;
+  assert.deepEqual(turns([event("OrchestrationStarted", 0, { turn_ms: 7 }), event("ActivityScheduled", 0, { turn_ms: 7 }), event("ActivityCompleted", 90, { turn_ms: 95 })]), [7, 95]);
 });
 
 test("a cancelled activity that answers all the same has its answer", () => {
