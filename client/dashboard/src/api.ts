@@ -1,6 +1,7 @@
 // The dashboard's HTTP interface: types of its answers, and the calls. Ids and epochs are strings,
 // times are milliseconds, bodies are strings as stored.
 import { noteServerTime } from "./time";
+import { stringify } from "./json";
 import { segment } from "./router";
 
 export interface Count {
@@ -292,7 +293,8 @@ export interface InstanceRow {
   name: string;
   version: string;
   status: string;
-  execution: number;
+  /** Null: no dispatcher has picked it up. */
+  execution: number | null;
   custom_status: string | null;
   parent_id: string | null;
   created_at_ms: number;
@@ -313,7 +315,7 @@ export interface Instance extends Answer {
   name: string;
   version: string;
   status: string;
-  execution: number;
+  execution: number | null;
   executions: Execution[];
   parent_id: string | null;
   created_at_ms: number;
@@ -648,7 +650,7 @@ async function call<T>(method: string, path: string, body: unknown, signal?: Abo
       credentials: "same-origin",
       cache: "no-store",
       headers: method === "GET" ? {} : { "Content-Type": "application/json", "X-Belay-CSRF": csrf },
-      ...(method === "GET" ? {} : { body: JSON.stringify(body) }),
+      ...(method === "GET" ? {} : { body: stringify(body) }),
       ...(signal ? { signal } : {}),
     });
   } catch (error) {
@@ -689,7 +691,7 @@ export function hubPath(hub: string, parts: string[], params: Params = {}): stri
   for (const [key, value] of Object.entries(params)) {
     if (value === null || value === undefined || value === "") continue;
     if (typeof value === "object") {
-      if (Object.keys(value).length > 0) search.set(key, JSON.stringify(value));
+      if (Object.keys(value).length > 0) search.set(key, stringify(value));
     } else {
       search.set(key, String(value));
     }

@@ -41,7 +41,7 @@ const whats: Record<string, string> = {
   OrchestrationCancelRequested: "cancel requested",
   OrchestrationContinuedAsNew: "continued as new",
   OrchestrationChained: "started",
-  CustomStatusUpdated: "custom status",
+  CustomStatusUpdated: "status",
   KeyValueSet: "set",
   KeyValueCleared: "clear",
   KeyValuesCleared: "clear all keys",

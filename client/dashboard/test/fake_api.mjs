@@ -61,7 +61,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
   const zero = start ?? (frozen ? Date.UTC(2026, 10, 17, 14, 3, 7, 214) : born);
   const now = () => (frozen ? zero : zero + Date.now() - born);
   const data = makeData(seed, zero, scenario);
-  const hub = scenario === "hostile" ? '"; DROP' : "app";
+  const hub = scenario === "hostile" ? '"; DROP <img src=x onerror=window.hacked=1>' : "app";
   const state = { level: "operator", read_only: false, standby: false, preloaded: true, away: false, fail: {}, slow: 0, statements: 0, streams: 0, maxStreams: 0, actions: [], bulks: [], requests: [], loggedIn: !login, way: "token", version: version ?? readFileSync(join(web, "version"), "utf8"), mutate: data, dropped: false };
   const keys = new Map();
   const streams = new Map();
@@ -91,7 +91,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
       hub,
       at_ms: now(),
       took_ms: 2.1,
-      sql: `SELECT ${hub === "app" ? "app" : '"""; DROP"'}.glance(10000);`,
+      sql: `SELECT ${hub === "app" ? "app" : `"${hub.replace(/"/g, '""')}"`}.glance(10000);`,
       hub_version: 1,
       provider: ["worker", "orchestrator"].map((queue, i) => ({ queue, ready: count(e ? 0 : [12_400, 12][i]), oldest_ms: e ? null : [61_000, 40][i], leased: e ? 0 : [8, 3][i], waiting: count(e ? 0 : [4, 2][i]), waiters: [5, 2][i], dead: count(e ? 0 : data.deadLetters.filter((d) => d.queue === queue).length), paused: data.paused.some((p) => p.queue === queue), rates: { in: e ? 0 : [500, 502][i], done: e ? 0 : [250, 498][i], lost: 0, failed: 0 }, spark: data.sparks?.[i] ?? ((data.sparks ??= [data.spark(260), data.spark(500)])[i]) })),
       queues: data.queues,
@@ -280,7 +280,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
           const w = data.workItems.find((x) => x.id === id);
           return { at_ms: now(), took_ms: 0.4, sql: `SELECT * FROM ${hub}.explain_work_item(${id});`, rows: [w.state === "leased" ? { reason: "leased", detail: { owner: w.locked_by }, until_ms: w.locked_until_ms } : { reason: "ready", detail: null, until_ms: null }] };
         }
-        return page(data.workItems.filter((w) => (!filter.state || w.state === filter.state) && (!filter.name || w.name === filter.name)), query, sql("browse_work_items"), (w) => w.id);
+        return page(data.workItems.filter((w) => (!filter.state || w.state === filter.state) && (!filter.name || w.name === filter.name) && (!filter.locked_by || w.locked_by === filter.locked_by)), query, sql("browse_work_items"), (w) => w.id);
       case "messages":
         return page(data.messages.filter((m) => (!filter.instance_id || m.instance_id === filter.instance_id) && (!filter.name || m.name === filter.name)), query, sql("browse_messages"), (m) => m.id);
       case "events":

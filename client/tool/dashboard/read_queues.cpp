@@ -208,11 +208,15 @@ Json read_work_item_explain(Reader& reader) {
                         {number_of(reader.id(), "the id", 0, INT64_MAX)});
 }
 
+// read_body does not have messages: this is all of a body that a page shows.
+constexpr int kMessagePreview = 4000;
+
 Json read_messages(Reader& reader) {
     const Json filter = filter_of(reader, {"instance_id", "name"});
     const auto order = order_of(reader.route());
-    Json page = browse(reader, "browse_messages", filter, order ? order : "oldest",
-                       filter.contains("instance_id") ? nullptr : "orchestrator_queue");
+    Json page =
+        browse(reader, "browse_messages", filter, order ? order : "oldest",
+               filter.contains("instance_id") ? nullptr : "orchestrator_queue", kMessagePreview);
     for (auto& row : page["rows"]) {
         as_text(row, "id");
         rename(row, "work_item", "preview");

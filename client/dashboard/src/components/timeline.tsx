@@ -137,13 +137,20 @@ export function Timeline({ bars, turns, attempts, end, selected }: { bars: Bar[]
                 const tone = toneOf[bar.outcome];
                 const x1 = x(bar.from);
                 const x2 = x(bar.to ?? (bar.due !== null ? Math.max(now, bar.due) : now));
-                const text = barText(bar, now, attempts.get(bar.id));
+                const attempt = attempts.get(bar.id);
+                const text = barText(bar, now, attempt);
                 const marked = bar.outcome === "ok" || bar.outcome === "failed" || bar.outcome === "cancelled";
-                // Behind the bar where there is room, else inside it, else before it.
                 const left = Math.max(labelWidth, x1);
-                const room = text.length * 6.2 + 10;
                 const sign = marked ? { ok: "✓ ", failed: "✗ ", cancelled: "⊘ " }[bar.outcome as "ok" | "failed" | "cancelled"] : "";
-                const place = x2 + room + (marked ? 16 : 0) < labelWidth + width ? "after" : x2 - left > room + sign.length * 6 ? "inside" : "before";
+                // Behind the bar where there is room, else inside it, else before it; shorter if it fits nowhere.
+                const placeOf = (words: string): "after" | "inside" | "before" | null => {
+                  const room = words.length * 6.2 + 10;
+                  if (x2 + room + (marked ? 16 : 0) < labelWidth + width) return "after";
+                  if (x2 - left > room + sign.length * 6) return "inside";
+                  return left - labelWidth > room ? "before" : null;
+                };
+                const shown = [text, barText(bar, now)].find((words) => placeOf(words) !== null) ?? "";
+                const place = placeOf(shown) ?? "after";
                 const textAt = place === "after" ? x2 + (marked ? 21 : 6) : place === "inside" ? left + 7 : left - 6;
                 const isSelected = selected !== null && (bar.id === selected || bar.endId === selected);
                 const chars = Math.floor((labelWidth - 16) / 6.6);
@@ -166,7 +173,7 @@ export function Timeline({ bars, turns, attempts, end, selected }: { bars: Bar[]
                     )}
                     {marked && place === "after" && <SignShape tone={tone} x={x2 + 5} y={y + 7} />}
                     <text class={`length ${place}`} x={textAt} y={y + 17} text-anchor={place === "before" ? "end" : "start"}>
-                      {place === "after" ? text : sign + text}
+                      {place === "after" || shown === "" ? shown : sign + shown}
                     </text>
                   </g>
                 );

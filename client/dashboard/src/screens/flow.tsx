@@ -12,6 +12,7 @@ import { useApi } from "../load";
 import { hub, hubLink, queryOf, setQuery } from "../state";
 import { serverNow } from "../time";
 import { explainClaim } from "../words";
+import { Gone } from "./events";
 import { MemberBar } from "./flows";
 
 /** Gives the browser a file. */
@@ -113,7 +114,7 @@ export function Flow({ id }: { id: string }) {
           )
         }
       />
-      <Show of={flow} rows={8}>
+      <Show of={flow} rows={8} gone={<Gone id={id} />}>
         {(now) => (
           <>
             {now.cancel_reason !== null && <p class="callout warn">Cancelled: {visible(now.cancel_reason)}</p>}

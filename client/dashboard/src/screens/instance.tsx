@@ -15,7 +15,7 @@ import { hub, hubLink, link, queryOf, route, setQuery, zone } from "../state";
 import { clock } from "../time";
 import { bars, turns } from "../timeline";
 import { awaitedActivity, explainFetch } from "../words";
-import { Audit } from "./events";
+import { Audit, Gone } from "./events";
 import { MessageList } from "./messages";
 
 interface History {
@@ -191,7 +191,7 @@ export function Instance({ id }: { id: string }) {
           )
         }
       />
-      <Show of={instance} rows={8}>
+      <Show of={instance} rows={8} gone={<Gone id={id} />}>
         {(now) => (
           <>
             {now.waits.length > 0 && (

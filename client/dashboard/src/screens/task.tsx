@@ -13,7 +13,7 @@ import { hub, hubLink, link, queryOf, route, second } from "../state";
 import { duration, serverNow } from "../time";
 import { idleScale, linearScale, ticks, type Bar, type Scale } from "../timeline";
 import { explainClaim, stateWord, type Tone } from "../words";
-import { Audit } from "./events";
+import { Audit, Gone } from "./events";
 import { PolicyTable } from "./queue";
 
 interface PathStep {
@@ -212,7 +212,7 @@ export function Task({ id }: { id: string }) {
           )
         }
       />
-      <Show of={task} rows={10}>
+      <Show of={task} rows={10} gone={<Gone id={id} />}>
         {(now) => (
           <>
             <PathBar task={now} />

@@ -5,7 +5,7 @@ import { Filters, List, useList } from "../components/list";
 import type { Column } from "../components/table";
 import { number, visible } from "../format";
 import { hub, hubLink, link, queryOf, rights, route } from "../state";
-import { tryJson } from "../json";
+import { RawJson, tryJson } from "../json";
 import { createdRange } from "./instances";
 
 const tabs: [string, string][] = [
@@ -41,7 +41,7 @@ export function Tasks() {
   for (const key of ["payload", "tags"]) {
     const text = queryOf(key);
     if (text === "") continue;
-    if (tryJson(text)?.kind === "object") filter[key] = JSON.parse(text) as unknown;
+    if (tryJson(text)?.kind === "object") filter[key] = new RawJson(text);
     else invalid.push(key);
   }
   createdRange(filter);

@@ -546,6 +546,63 @@ test("charts and durations as tables, with their SQL; numbers lead to what they 
   assert.deepEqual(troubles, []);
 });
 
+test("what is gone shows who deleted it, and is searched for; what took too long has a narrower filter", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const task = fake.data.tasks.find((x) => x.state === "failed");
+  fake.data.tasks.splice(fake.data.tasks.indexOf(task), 1);
+  fake.data.events.push({ ...fake.data.events.find((e) => e.topic === "operator"), event_id: "1-999999", type: "task_deleted", subject: task.task_id, by: "bob", reason: "no longer needed" });
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  await page.waitForSelector("text=There is no such object");
+  await page.waitForSelector("td >> text=task_deleted");
+  await page.waitForSelector("td >> text=no longer needed");
+  await page.click("button >> text=/^Search for/");
+  assert.equal(await page.inputValue("#search"), task.task_id);
+  await page.waitForSelector("text=Nothing has this id");
+  fake.state.fail = { tasks: [504, "timed_out", "canceling statement due to statement timeout", "57014"] };
+  await open(page, `${fake.url}/h/app/tasks?tab=all&queue=mail`);
+  fake.state.fail = {};
+  await page.click("a >> text=Only what the last hour created");
+  await page.waitForURL((url) => url.searchParams.get("queue") === "mail" && url.searchParams.has("created_from"));
+  await page.waitForSelector("tbody tr");
+  assert.deepEqual(troubles, []);
+});
+
+test("what a worker holds: tasks, and for operators work items", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const item = fake.data.workItems.find((w) => w.state === "leased");
+  const owner = item.locked_by;
+  await open(page, `${fake.url}/h/app/workers?owner=${encodeURIComponent(owner)}`);
+  const held = page.locator(".panel", { has: page.locator("h2", { hasText: `Work items of ${owner}` }) });
+  await held.locator("tbody tr").first().waitFor();
+  assert.equal(await held.locator("tbody tr").count(), fake.data.workItems.filter((w) => w.locked_by === owner).length);
+  fake.state.level = "monitor";
+  await open(page, `${fake.url}/h/app/workers?owner=${encodeURIComponent(owner)}`);
+  await page.waitForSelector(`h2 >> text=Tasks of ${owner}`);
+  assert.equal(await held.count(), 0);
+  assert.deepEqual(troubles, []);
+});
+
+test("the list of hubs is read again and again; filters keep the digits of numbers", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  await open(page, fake.url);
+  const reads = () => fake.state.requests.filter((r) => r === "GET /api/v1/hubs").length;
+  const before = reads();
+  await until(() => reads() >= before + 2);
+  const asked = page.waitForRequest((r) => r.url().includes("/api/v1/h/app/tasks?"));
+  await page.goto(`${fake.url}/h/app/tasks?tab=all&payload=${encodeURIComponent('{"rows": 9007199254740993}')}`);
+  assert.match(new URL((await asked).url()).searchParams.get("filter"), /"payload":\{"rows": 9007199254740993\}/);
+  // A message is shown as far as it was read.
+  const message = fake.data.messages[0];
+  message.bytes = 70_000;
+  await open(page, `${fake.url}/h/app/messages`);
+  await page.click(`tbody button >> text=${message.id}`);
+  await page.waitForSelector("dialog[open] >> text=The beginning of 68 kB.");
+  assert.deepEqual(troubles, []);
+});
+
 test("search finds ids and names, by keys", async (t) => {
   const { fake, context, troubles } = await start(t);
   const page = await context.newPage();

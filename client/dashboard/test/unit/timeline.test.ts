@@ -38,7 +38,7 @@ test("types that are not known are points; ends without a start, too", () => {
 test("points say what they are", () => {
   last = 0;
   const list = bars([event("OrchestrationStarted", 0, { name: "Bill" }), event("KeyValueSet", 1, { name: "stage" }), event("CustomStatusUpdated", 2), event("TimerCreated", 3), event("ActivityScheduled", 4, { name: "Charge" })], null);
-  assert.deepEqual(list.map((b) => `${b.what} ${b.label}`.trim()), ["start Bill", "set stage", "custom status", "timer", "Charge"]);
+  assert.deepEqual(list.map((b) => `${b.what} ${b.label}`.trim()), ["start Bill", "set stage", "status", "timer", "Charge"]);
 });
 
 test("turns are the times at which their events were stored", () => {
