@@ -348,7 +348,7 @@ function BulkForm({ call }: { call: BulkCall }) {
 
   const destructive = dry?.kind === "destructive";
   const mustType = dry !== null && (dry.count.n > 1000 || dry.kind === "destructive") ? String(dry.count.n) : null;
-  const ready = dry !== null && dry.allowed && dry.count.n > 0 && !busy && away.value === null && (dry.reason !== "required" || reason.trim() !== "") && (mustType === null || typed === mustType);
+  const ready = dry !== null && dry.allowed && (dry.count.n > 0 || dry.count.capped) && !busy && away.value === null && (dry.reason !== "required" || reason.trim() !== "") && (mustType === null || typed === mustType);
 
   const submit = async (): Promise<void> => {
     if (!ready) return;
@@ -408,6 +408,7 @@ function BulkForm({ call }: { call: BulkCall }) {
                   </ul>
                 </dd>
               </dl>
+              {dry.count.n === 0 && dry.count.capped && <p class="hint">None of the rows that were looked at matches. The job goes on behind them.</p>}
               {call.ids === null && <p class="hint">Only what existed when the list was read is touched. It runs in portions of 500, each in its own transaction.</p>}
               <div class="field">
                 <label for="bulk-reason">Reason{dry.reason === "required" ? " (required)" : ""}</label>

@@ -425,7 +425,19 @@ test("B11 all that match follow the index of their view", async (t) => {
     assert.equal(fake.state.bulks.at(-1).ids, null);
     assert.equal(fake.state.bulks.at(-1).filter.order, order);
     await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "detached" });
   }
+  // Counting stopped before it found one: the job may find some.
+  fake.state.bulkCount = { n: 0, capped: true };
+  await page.click(".bulk-bar >> text=all that match");
+  await page.waitForSelector("text=The job goes on behind them.");
+  assert.equal(await page.locator("dialog button.primary").isDisabled(), false);
+  fake.state.bulkCount = { n: 0, capped: false };
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("dialog", { state: "detached" });
+  await page.click(".bulk-bar >> text=all that match");
+  await page.waitForSelector("#bulk-reason");
+  assert.equal(await page.locator("dialog button.primary").isDisabled(), true);
   assert.deepEqual(troubles, []);
 });
 
