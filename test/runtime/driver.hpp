@@ -80,8 +80,8 @@ inline std::string cancel(const std::string& reason) {
     return json{{"CancelInstance", {{"instance", "ord-7"}, {"reason", reason}}}}.dump();
 }
 
-// An instance, by default "ord-7". Turns replay from the stored history; with `cached` they continue
-// in memory.
+// An instance, by default "ord-7". Turns replay from the stored history; with `cached` they
+// continue in memory.
 class Driver {
  public:
     belay::Registry registry;

@@ -3,6 +3,7 @@
 
 #include "dashboard/actions.hpp"
 #include "dashboard/bodies.hpp"
+#include "dashboard/hub_rates.hpp"
 #include "dashboard/latency.hpp"
 #include "dashboard/limits.hpp"
 #include "dashboard/router.hpp"
@@ -12,6 +13,32 @@
 
 namespace belay::tool::dashboard {
 namespace {
+
+// ---- The list of hubs. ----
+
+TEST(DashboardHubs, RatesAreThoseSinceTheLastLook) {
+    HubRates hubs;
+    const auto look = [&](std::int64_t at, const std::string& viewer, const Json& counters) {
+        Json rows = Json::array({{{"name", "app"}, {"counters", counters}}});
+        hubs.put(viewer, at, rows);
+        EXPECT_FALSE(rows[0].contains("counters"));
+        return rows[0]["rates"];
+    };
+    EXPECT_TRUE(look(10000, "ada", {100, 50, 0, 0}).is_null());
+    EXPECT_EQ(look(12000, "ada", {120, 60, 1, 0}),
+              (Json{{"in", 10.0}, {"done", 5.0}, {"lost", 0.5}, {"failed", 0.0}}));
+    // Another viewer's look does not shorten the time; one that is close shares the rates.
+    EXPECT_TRUE(look(12500, "bob", {130, 60, 1, 0}).is_null());
+    EXPECT_EQ(look(12500, "ada", {130, 60, 1, 0})["in"], 10.0);
+    EXPECT_EQ(look(14000, "ada", {140, 60, 1, 0})["in"], 10.0);
+    // A reset, a long pause, and no shared memory.
+    EXPECT_EQ(look(16000, "ada", {3, 0, 0, 0})["in"], 0.0);
+    EXPECT_TRUE(look(90000, "ada", {9, 0, 0, 0}).is_null());
+    EXPECT_TRUE(look(92000, "ada", nullptr).is_null());
+    EXPECT_TRUE(look(94000, "ada", {9, 0, 0, 0}).is_null());
+    hubs.forget(94001);
+    EXPECT_TRUE(look(96000, "ada", {19, 0, 0, 0}).is_null());
+}
 
 // ---- Routes. ----
 

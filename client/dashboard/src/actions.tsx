@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, hubPath, idempotencyKey, post, type ActionResult, type BulkDryRun, type BulkJob, type DryRun } from "./api";
 import { Dialog } from "./components/dialog";
+import { Menu } from "./components/menu";
 import { Sql } from "./components/sql";
 import { Time } from "./components/bits";
 import { count, number, plural, visible } from "./format";
@@ -256,8 +257,8 @@ function ActionForm({ call }: { call: ActionCall }) {
   );
 }
 
-/** Buttons of the actions that the role may use; a line if it may use none. */
-export function Actions({ calls, quiet }: { calls: (ActionCall | null)[]; quiet?: boolean }) {
+/** Buttons of the actions that the role may use; a line if it may use none. menu: what destroys is in a menu behind them. */
+export function Actions({ calls, quiet, menu }: { calls: (ActionCall | null)[]; quiet?: boolean; menu?: boolean }) {
   const all = calls.filter((c): c is ActionCall => c !== null);
   const shown = all.filter((c) => may(c.action));
   if (all.length === 0) return null;
@@ -267,13 +268,38 @@ export function Actions({ calls, quiet }: { calls: (ActionCall | null)[]; quiet?
     const why = me.value.read_only ? "This dashboard is read-only." : me.value.standby ? "Read-only: standby." : away.value ? "Actions are off while the database is away." : `Actions need level ${level}.`;
     return <p class="muted small no-actions">{why}</p>;
   }
+  const hidden = menu ? shown.filter((c) => me.value?.actions[c.action]?.kind === "destructive") : [];
   return (
     <div class="actions" data-actions>
-      {shown.map((call) => (
-        <button key={call.action + (call.label ?? "")} type="button" class={`button ${toneOf(call.action)}`} onClick={() => act(call)}>
-          {call.label ?? labelOf(call.action)}
-        </button>
-      ))}
+      {shown
+        .filter((call) => !hidden.includes(call))
+        .map((call) => (
+          <button key={call.action + (call.label ?? "")} type="button" class={`button ${toneOf(call.action)}`} onClick={() => act(call)}>
+            {call.label ?? labelOf(call.action)}
+          </button>
+        ))}
+      {hidden.length > 0 && (
+        <Menu label="⋯" title="more actions" button="button">
+          {(close) => (
+            <ul class="menu-list">
+              {hidden.map((call) => (
+                <li key={call.action}>
+                  <button
+                    type="button"
+                    class={toneOf(call.action)}
+                    onClick={() => {
+                      close();
+                      act(call);
+                    }}
+                  >
+                    {call.label ?? labelOf(call.action)}
+                  </button>
+                </li>
+              ))}
+            </ul>
+          )}
+        </Menu>
+      )}
     </div>
   );
 }
@@ -322,7 +348,7 @@ function BulkForm({ call }: { call: BulkCall }) {
 
   const destructive = dry?.kind === "destructive";
   const mustType = dry !== null && (dry.count.n > 1000 || dry.kind === "destructive") ? String(dry.count.n) : null;
-  const ready = dry !== null && dry.allowed && dry.count.n > 0 && !busy && away.value === null && (dry.reason !== "required" || reason.trim() !== "") && (mustType === null || typed === mustType);
+  const ready = dry !== null && dry.allowed && (dry.count.n > 0 || dry.count.capped) && !busy && away.value === null && (dry.reason !== "required" || reason.trim() !== "") && (mustType === null || typed === mustType);
 
   const submit = async (): Promise<void> => {
     if (!ready) return;
@@ -382,6 +408,7 @@ function BulkForm({ call }: { call: BulkCall }) {
                   </ul>
                 </dd>
               </dl>
+              {dry.count.n === 0 && dry.count.capped && <p class="hint">None of the rows that were looked at matches. The job goes on behind them.</p>}
               {call.ids === null && <p class="hint">Only what existed when the list was read is touched. It runs in portions of 500, each in its own transaction.</p>}
               <div class="field">
                 <label for="bulk-reason">Reason{dry.reason === "required" ? " (required)" : ""}</label>

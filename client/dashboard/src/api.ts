@@ -1,6 +1,7 @@
 // The dashboard's HTTP interface: types of its answers, and the calls. Ids and epochs are strings,
 // times are milliseconds, bodies are strings as stored.
 import { noteServerTime } from "./time";
+import { stringify } from "./json";
 import { segment } from "./router";
 
 export interface Count {
@@ -164,6 +165,8 @@ export interface Series extends Answer {
   /** Of the range; null if nothing is measured. */
   wait: Latency | null;
   run: Latency | null;
+  /** Where the durations come from: of a short range of a queue, not from the samples. */
+  durations_sql: string;
 }
 
 export interface Page<Row> extends Answer {
@@ -173,6 +176,7 @@ export interface Page<Row> extends Answer {
   estimate: number | null;
   /** Newest id when the list was read: what "all that match" means. */
   upto: string | null;
+  /** What has to be known of the order. */
   note?: string;
 }
 
@@ -289,7 +293,8 @@ export interface InstanceRow {
   name: string;
   version: string;
   status: string;
-  execution: number;
+  /** Null: no dispatcher has picked it up. */
+  execution: number | null;
   custom_status: string | null;
   parent_id: string | null;
   created_at_ms: number;
@@ -310,7 +315,7 @@ export interface Instance extends Answer {
   name: string;
   version: string;
   status: string;
-  execution: number;
+  execution: number | null;
   executions: Execution[];
   parent_id: string | null;
   created_at_ms: number;
@@ -318,7 +323,9 @@ export interface Instance extends Answer {
   input: Body;
   output: Body;
   custom_status: Body;
+  /** Why it is not fetched, and what it waits for; their details are texts. */
   waits: Reason[];
+  waits_sql: string;
 }
 
 export interface HistoryEvent {
@@ -327,6 +334,8 @@ export interface HistoryEvent {
   name: string | null;
   source_event_id: string | null;
   at_ms: number;
+  /** When the turn that wrote it was stored. */
+  turn_ms: number;
   due_ms?: number | null;
   child?: string | null;
   preview: string;
@@ -453,7 +462,10 @@ export interface WorkItem {
 export interface Message {
   id: string;
   instance_id: string;
+  /** Of the message: StartOrchestration, ExternalRaised, TimerFired … */
   kind: string;
+  /** Of what it starts or raises; timers and results have none. */
+  name: string | null;
   visible_at_ms: number;
   attempt_count: number;
   created_at_ms: number;
@@ -638,7 +650,7 @@ async function call<T>(method: string, path: string, body: unknown, signal?: Abo
       credentials: "same-origin",
       cache: "no-store",
       headers: method === "GET" ? {} : { "Content-Type": "application/json", "X-Belay-CSRF": csrf },
-      ...(method === "GET" ? {} : { body: JSON.stringify(body) }),
+      ...(method === "GET" ? {} : { body: stringify(body) }),
       ...(signal ? { signal } : {}),
     });
   } catch (error) {
@@ -679,7 +691,7 @@ export function hubPath(hub: string, parts: string[], params: Params = {}): stri
   for (const [key, value] of Object.entries(params)) {
     if (value === null || value === undefined || value === "") continue;
     if (typeof value === "object") {
-      if (Object.keys(value).length > 0) search.set(key, JSON.stringify(value));
+      if (Object.keys(value).length > 0) search.set(key, stringify(value));
     } else {
       search.set(key, String(value));
     }

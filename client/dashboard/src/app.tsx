@@ -4,6 +4,7 @@ import { ActionDialog, BulkDialog } from "./actions";
 import { del } from "./api";
 import { Dialog } from "./components/dialog";
 import { Empty, Loading, PageHead } from "./components/bits";
+import { Menu } from "./components/menu";
 import { copy } from "./components/sql";
 import { count, visible } from "./format";
 import { keyList } from "./keys";
@@ -147,39 +148,6 @@ function Banners() {
           )}
         </p>
       ))}
-    </div>
-  );
-}
-
-/** A button that opens a small panel; Esc and a click elsewhere close it. */
-function Menu({ label, title, children, className }: { label: preact.ComponentChildren; title: string; children: (close: () => void) => preact.ComponentChildren; className?: string }) {
-  const [open, setOpen] = useState(false);
-  const box = useRef<HTMLDivElement>(null);
-  const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
-    if (!open) return;
-    const away_ = (e: Event): void => {
-      if (!box.current?.contains(e.target as Node)) setOpen(false);
-    };
-    document.addEventListener("pointerdown", away_);
-    return () => document.removeEventListener("pointerdown", away_);
-  }, [open]);
-  return (
-    <div
-      class={`menu ${className ?? ""}`}
-      ref={box}
-      onKeyDown={(e) => {
-        if (e.key === "Escape" && open) {
-          setOpen(false);
-          button.current?.focus();
-        }
-      }}
-    >
-      <button ref={button} type="button" class="bar-button" aria-expanded={open} onClick={() => setOpen(!open)}>
-        {label}
-        <span class="hidden">, {title}</span>
-      </button>
-      {open && <div class="menu-panel">{children(() => setOpen(false))}</div>}
     </div>
   );
 }

@@ -80,10 +80,11 @@ export function flowGraph(members: FlowMember[], edges: FlowEdge[], opened: Read
     }
   }
 
+  const place = new Map(sorted.map((m, i) => [m.task_id, i]));
   const seen = new Set<string>();
   const drawn: { from: string; to: string }[] = [];
   for (const m of sorted) {
-    for (const up of (before.get(m.task_id) ?? []).slice().sort()) {
+    for (const up of (before.get(m.task_id) ?? []).slice().sort((a, b) => place.get(a)! - place.get(b)!)) {
       const from = nodeOf.get(up)!;
       const to = nodeOf.get(m.task_id)!;
       const key = `${from} ${to}`;
@@ -93,6 +94,32 @@ export function flowGraph(members: FlowMember[], edges: FlowEdge[], opened: Read
     }
   }
   return { nodes, edges: drawn };
+}
+
+/** Members as they can run: each behind those that it waits for, in each layer by key. */
+export function inOrder(members: FlowMember[], edges: FlowEdge[]): FlowMember[] {
+  const layer = new Map(members.map((m) => [m.task_id, 0]));
+  const waits = new Map(members.map((m) => [m.task_id, 0]));
+  const after = new Map<string, string[]>();
+  for (const e of edges) {
+    if (!layer.has(e.upstream_id) || !layer.has(e.downstream_id)) continue;
+    waits.set(e.downstream_id, waits.get(e.downstream_id)! + 1);
+    (after.get(e.upstream_id) ?? after.set(e.upstream_id, []).get(e.upstream_id)!).push(e.downstream_id);
+  }
+  const free = members.filter((m) => waits.get(m.task_id) === 0).map((m) => m.task_id);
+  for (let i = 0; i < free.length; i++) {
+    for (const next of after.get(free[i]!) ?? []) {
+      layer.set(next, Math.max(layer.get(next)!, layer.get(free[i]!)! + 1));
+      waits.set(next, waits.get(next)! - 1);
+      if (waits.get(next) === 0) free.push(next);
+    }
+  }
+  return [...members].sort((a, b) => layer.get(a.task_id)! - layer.get(b.task_id)! || (a.key < b.key ? -1 : a.key > b.key ? 1 : a.task_id < b.task_id ? -1 : 1));
+}
+
+/** The members and edges of a flow, a JSON object a line. */
+export function toLines(members: FlowMember[], edges: FlowEdge[]): string {
+  return [...members.map((member) => ({ member })), ...edges.map((edge) => ({ edge }))].map((line) => `${JSON.stringify(line)}\n`).join("");
 }
 
 function dotString(text: string): string {

@@ -182,3 +182,19 @@ export function treeLines(root: JsonNode, isOpen: (path: string, depth: number) 
   }
   return lines;
 }
+
+/** A JSON document that is sent as it was written: JSON.parse would round its large numbers. */
+export class RawJson {
+  constructor(readonly text: string) {}
+}
+
+/** As JSON.stringify, with the documents in it as they are. */
+export function stringify(value: unknown): string {
+  if (value instanceof RawJson) return value.text;
+  if (Array.isArray(value)) return `[${value.map(stringify).join(",")}]`;
+  if (typeof value === "object" && value !== null) {
+    const members = Object.entries(value).filter(([, v]) => v !== undefined);
+    return `{${members.map(([k, v]) => `${JSON.stringify(k)}:${stringify(v)}`).join(",")}}`;
+  }
+  return JSON.stringify(value) ?? "null";
+}

@@ -6,23 +6,51 @@ export interface Layout {
   width: number;
   height: number;
   nodes: { id: string; x: number; y: number }[];
-  edges: { from: string; to: string; points: { x: number; y: number }[]; path: string }[];
+  edges: { from: string; to: string; points: Point[]; path: string }[];
 }
 
 const round = (n: number): number => Math.round(n * 10) / 10;
 
-/** A smooth line through the points. */
-export function smooth(points: { x: number; y: number }[]): string {
+interface Point {
+  x: number;
+  y: number;
+}
+
+/** A smooth line through the points, level at both ends. */
+export function smooth(points: Point[]): string {
   if (points.length === 0) return "";
-  const [first, ...rest] = points;
-  let d = `M${round(first!.x)},${round(first!.y)}`;
-  let last = first!;
-  for (const p of rest) {
-    const middle = (last.x + p.x) / 2;
-    d += ` C${round(middle)},${round(last.y)} ${round(middle)},${round(p.y)} ${round(p.x)},${round(p.y)}`;
-    last = p;
+  let d = `M${round(points[0]!.x)},${round(points[0]!.y)}`;
+  // Where it passes a point it has the direction of its neighbours, and less of it than would swing back.
+  const slope = points.map((p, i) => {
+    const a = points[i - 1];
+    const b = points[i + 1];
+    return a && b && b.x > a.x && (b.y - p.y) * (p.y - a.y) > 0 ? (b.y - a.y) / (b.x - a.x) : 0;
+  });
+  for (let i = 1; i < points.length; i++) {
+    const a = points[i - 1]!;
+    const b = points[i]!;
+    const reach = (b.x - a.x) / 2;
+    d += ` C${round(a.x + reach)},${round(a.y + slope[i - 1]! * reach)} ${round(b.x - reach)},${round(b.y - slope[i]! * reach)} ${round(b.x)},${round(b.y)}`;
   }
   return d;
+}
+
+/** Where edges meet a side of a node: spread over it, in the order of their other ends. */
+function ports(edges: { from: string; to: string }[], side: "from" | "to", at: (id: string) => Point, height: number): Map<string, number> {
+  const bySide = new Map<string, { key: string; y: number }[]>();
+  for (const e of edges) {
+    const other = at(side === "from" ? e.to : e.from);
+    const list = bySide.get(e[side]) ?? [];
+    list.push({ key: `${e.from} ${e.to}`, y: other.y });
+    bySide.set(e[side], list);
+  }
+  const out = new Map<string, number>();
+  for (const list of bySide.values()) {
+    list.sort((a, b) => a.y - b.y || (a.key < b.key ? -1 : 1));
+    const gap = Math.min(12, (height - 12) / Math.max(1, list.length - 1));
+    list.forEach((e, i) => out.set(e.key, (i - (list.length - 1) / 2) * gap));
+  }
+  return out;
 }
 
 export function layOut(graph: FlowGraph, width: number, height: number): Layout {
@@ -32,6 +60,8 @@ export function layOut(graph: FlowGraph, width: number, height: number): Layout 
   for (const node of graph.nodes) g.setNode(node.id, { width, height });
   for (const edge of graph.edges) g.setEdge(edge.from, edge.to);
   dagre.layout(g);
+  const at = (id: string): Point => g.node(id) as Point;
+  const ends = ports(graph.edges, "to", at, height);
   const size = g.graph() as { width?: number; height?: number };
   return {
     width: size.width ?? width,
@@ -41,11 +71,14 @@ export function layOut(graph: FlowGraph, width: number, height: number): Layout 
       return { id: node.id, x: round(at.x - width / 2), y: round(at.y - height / 2) };
     }),
     edges: graph.edges.map((edge) => {
-      const label = g.edge(edge.from, edge.to) as { points: { x: number; y: number }[] };
-      const a = g.node(edge.from) as { x: number; y: number };
-      const b = g.node(edge.to) as { x: number; y: number };
-      // From the middle of the right side to the middle of the left one.
-      const points = [{ x: a.x + width / 2, y: a.y }, ...label.points.slice(1, -1), { x: b.x - width / 2, y: b.y }];
+      const label = g.edge(edge.from, edge.to) as { points: Point[] };
+      const a = at(edge.from);
+      const b = at(edge.to);
+      const start = { x: a.x + width / 2, y: a.y };
+      const end = { x: b.x - width / 2, y: b.y + ends.get(`${edge.from} ${edge.to}`)! };
+      // To the next layer in one sweep; past other layers by the places that the layout kept free.
+      const between = label.points.slice(1, -1).filter((p) => p.x > start.x && p.x < end.x);
+      const points = [start, ...(between.length > 1 ? between : []), end];
       return { ...edge, points, path: smooth(points) };
     }),
   };

@@ -97,7 +97,12 @@ export function useApi<T>(path: string | null, follow: Follow = {}): Resource<T>
         }),
       );
     }
-    if (follow.every) {
+    if (follow.every && name === null) {
+      // Without a hub there is no sampler.
+      const gap = follow.every;
+      const clock = setInterval(() => document.visibilityState === "visible" && settings.value.live && soonNow.current(gap), gap);
+      stops.push(() => clearInterval(clock));
+    } else if (follow.every) {
       const gap = follow.every;
       stops.push(
         onMessage((m) => {

@@ -4,8 +4,10 @@ import type { HistoryEvent } from "./api";
 export interface Bar {
   /** The event that begins it. */
   id: string;
+  /** What it is, if its name does not say so: `child`, `timer`, `status`. */
+  what: string;
   label: string;
-  kind: "turn" | "activity" | "timer" | "child" | "wait" | "point";
+  kind: "activity" | "timer" | "child" | "wait" | "point";
   from: number;
   /** Null while it is open. */
   to: number | null;
@@ -22,7 +24,27 @@ const starts: Record<string, Bar["kind"]> = {
   TimerCreated: "timer",
   SubOrchestrationScheduled: "child",
   ExternalSubscribed: "wait",
-  QueueSubscribed: "wait",
+  ExternalSubscribedPersistent: "wait",
+};
+/** Words for what is not an activity; other types are shown as they are. */
+const whats: Record<string, string> = {
+  ActivityScheduled: "",
+  TimerCreated: "timer",
+  SubOrchestrationScheduled: "child",
+  ExternalSubscribed: "event",
+  ExternalSubscribedPersistent: "queue",
+  ExternalEvent: "event",
+  ExternalEventPersistent: "message",
+  OrchestrationStarted: "start",
+  OrchestrationCompleted: "completed",
+  OrchestrationFailed: "failed",
+  OrchestrationCancelRequested: "cancel requested",
+  OrchestrationContinuedAsNew: "continued as new",
+  OrchestrationChained: "started",
+  CustomStatusUpdated: "status",
+  KeyValueSet: "set",
+  KeyValueCleared: "clear",
+  KeyValuesCleared: "clear all keys",
 };
 const ends: Record<string, Bar["outcome"]> = {
   ActivityCompleted: "ok",
@@ -32,21 +54,82 @@ const ends: Record<string, Bar["outcome"]> = {
   SubOrchestrationCompleted: "ok",
   SubOrchestrationFailed: "failed",
   SubOrchestrationCancelRequested: "cancelled",
-  ExternalEvent: "ok",
-  QueueEventDelivered: "ok",
   ExternalSubscribedCancelled: "cancelled",
-  QueueSubscribedCancelled: "cancelled",
+  ExternalSubscribedPersistentCancelled: "cancelled",
 };
+
+/** Events and messages of queues name no subscription: which one gets them follows from their order. */
+class Deliveries {
+  private readonly open = new Map<string, Bar[]>();
+  private readonly untaken = new Map<string, HistoryEvent[]>();
+
+  /** cancelled: ids of the subscriptions that are cancelled later; they get nothing. */
+  constructor(private readonly cancelled: ReadonlySet<string>) {}
+
+  subscribe(event: HistoryEvent, bar: Bar): void {
+    // One to a queue that is cancelled takes no message; one to an event keeps its place until then.
+    if (event.type === "ExternalSubscribedPersistent" && this.cancelled.has(bar.id)) return;
+    const key = `${event.type === "ExternalSubscribed" ? "event" : "queue"} ${event.name ?? ""}`;
+    this.of(this.open, key).push(bar);
+    this.match(key, bar.from);
+  }
+
+  cancel(bar: Bar, at: number): void {
+    for (const [key, bars] of this.open) {
+      const place = bars.indexOf(bar);
+      if (place < 0) continue;
+      bars.splice(place, 1);
+      this.match(key, at);
+    }
+  }
+
+  /** Whether a subscription that is open gets it. Messages of queues wait for one; events do not. */
+  arrive(event: HistoryEvent): boolean {
+    const isEvent = event.type === "ExternalEvent";
+    const key = `${isEvent ? "event" : "queue"} ${event.name ?? ""}`;
+    const untaken = this.of(this.untaken, key);
+    if (isEvent && this.of(this.open, key).length <= untaken.length) return false;
+    untaken.push(event);
+    this.match(key, event.at_ms);
+    return !untaken.includes(event);
+  }
+
+  private match(key: string, at: number): void {
+    const bars = this.of(this.open, key);
+    const events = this.of(this.untaken, key);
+    for (let i = 0; i < bars.length && i < events.length; ) {
+      if (this.cancelled.has(bars[i]!.id)) {
+        i++;
+        continue;
+      }
+      const [bar] = bars.splice(i, 1);
+      const [event] = events.splice(i, 1);
+      bar!.to = Math.max(bar!.from, at);
+      bar!.outcome = "ok";
+      bar!.endId = event!.event_id;
+    }
+  }
+
+  private of<T>(map: Map<string, T[]>, key: string): T[] {
+    const found = map.get(key);
+    if (found) return found;
+    const made: T[] = [];
+    map.set(key, made);
+    return made;
+  }
+}
 
 /**
  * Bars of an execution, in the order in which they begin. A start is paired with the first event whose
- * source_event_id names it; without one it runs until `end`, the end of the execution (null: now). Types
- * that are not known are points.
+ * source_event_id names it, a wait for an event or a queue with what the runtime delivers to it; without
+ * one it runs until `end`, the end of the execution (null: now). Types that are not known are points.
  */
 export function bars(events: HistoryEvent[], end: number | null): Bar[] {
   const out: Bar[] = [];
   const open = new Map<string, Bar>();
+  const deliveries = new Deliveries(new Set(events.filter((e) => /^ExternalSubscribed(Persistent)?Cancelled$/.test(e.type)).map((e) => e.source_event_id ?? "")));
   for (const event of events) {
+    if (/^ExternalEvent(Persistent)?$/.test(event.type) && deliveries.arrive(event)) continue;
     const kind = starts[event.type];
     const target = event.source_event_id !== null ? open.get(event.source_event_id) : undefined;
     const outcome = ends[event.type];
@@ -56,11 +139,13 @@ export function bars(events: HistoryEvent[], end: number | null): Bar[] {
       target.endId = event.event_id;
       // A request to cancel may still be followed by the answer.
       if (outcome !== "cancelled") open.delete(event.source_event_id!);
+      else if (target.kind === "wait") deliveries.cancel(target, event.at_ms);
       continue;
     }
     const bar: Bar = {
       id: event.event_id,
-      label: event.name ?? event.type,
+      what: whats[event.type] ?? event.type,
+      label: event.name ?? "",
       kind: kind ?? "point",
       from: event.at_ms,
       to: kind ? null : event.at_ms,
@@ -71,6 +156,7 @@ export function bars(events: HistoryEvent[], end: number | null): Bar[] {
     };
     out.push(bar);
     if (kind) open.set(event.event_id, bar);
+    if (kind === "wait") deliveries.subscribe(event, bar);
   }
   if (end !== null) {
     for (const bar of open.values()) {
@@ -81,6 +167,11 @@ export function bars(events: HistoryEvent[], end: number | null): Bar[] {
     }
   }
   return out;
+}
+
+/** When the turns of the execution were stored, in their order. */
+export function turns(events: HistoryEvent[]): number[] {
+  return [...new Set(events.map((e) => e.turn_ms))].sort((a, b) => a - b);
 }
 
 /** A piecewise linear axis: stretches without anything that moves are cut to a fixed share. */

@@ -158,7 +158,7 @@ export function explainClaim(row: Reason, context: Context): Sentence {
   }
 }
 
-/** A reason of explain_fetch as a sentence. */
+/** A reason of explain_fetch or explain_waits as a sentence. */
 export function explainFetch(row: Reason, context: Context): Sentence {
   const d = row.detail ?? {};
   const text = str(d["text"]);
@@ -182,21 +182,31 @@ export function explainFetch(row: Reason, context: Context): Sentence {
       return say("It has messages but no start.", { until, next: { text: "Start it, or its messages become dead letters." } });
     case "dead_lettered":
       return say(text ? `It has dead letters: ${text}.` : "Its messages have used up max_attempts.", { next: { text: "Redrive or discard its dead letters.", path: ["h", context.hub, "dead-letters"] } });
-    case "activity":
-      return say(`Activity ${str(d["name"])} #${str(d["id"])}${d["owner"] ? ` is leased by ${str(d["owner"])}` : d["state"] === "delayed" ? " is delayed" : d["state"] === "ready" ? " waits for a worker" : " has not completed"}.`, {
+    case "activity": {
+      const a = awaitedActivity(text);
+      return say(`${a ? `Activity ${a.name}${a.name ? " " : ""}#${a.id}` : text ? `Activity ${text}` : "An activity"}${a?.state === "leased" ? ` is leased${a.owner ? ` by ${a.owner}` : ""}${a.attempt > 1 ? `, attempt ${a.attempt}` : ""}` : a?.state === "delayed" ? " is delayed" : a ? " waits for a worker" : " has not completed"}.`, {
         until,
-        calm: d["state"] !== "ready",
-        next: d["item"] ? { text: "See the worker queue.", path: ["h", context.hub, "work-items"] } : null,
+        calm: a?.state !== "ready",
+        next: a?.state === "ready" ? { text: "See the worker queue.", path: ["h", context.hub, "work-items"] } : null,
       });
+    }
     case "timer":
-      return say(`It waits for timer #${str(d["id"])}.`, { until, calm: true });
+      return say(`It waits for timer ${text}.`, { until, calm: true });
+    case "message":
+      return say(`A message${text ? ` ${text}` : ""} becomes visible later.`, { until, calm: true });
     case "event":
-      return say(`It waits for event ${str(d["name"]) || `#${str(d["id"])}`}.`, { calm: true, next: { text: "Raise event sends it." } });
+      return say(`It waits for event ${text}.`, { calm: true, next: { text: "Raise event sends it." } });
     case "child":
-      return say(`Child ${str(d["name"])} #${str(d["id"])} has not ended.`, { calm: true, links: d["child"] ? [{ label: str(d["child"]), path: ["h", context.hub, "instances", str(d["child"])] }] : [] });
+      return say("A child has not ended.", { calm: true, links: text ? [{ label: text, path: ["h", context.hub, "instances", text] }] : [] });
     default:
       return say(`${row.reason}${text ? `: ${text}` : ""}`, { until });
   }
+}
+
+/** What explain_waits says of an activity: `Charge #4: leased by worker-18, attempt 2`. */
+export function awaitedActivity(text: string): { name: string; id: string; state: string; owner: string; attempt: number } | null {
+  const m = /^(?:(.*) )?#(\d+): (?:leased(?: by (.*))?, attempt (\d+)|(ready|delayed))$/s.exec(text);
+  return m ? { name: m[1] ?? "", id: m[2]!, state: m[5] ?? "leased", owner: m[3] ?? "", attempt: Number(m[4] ?? 0) } : null;
 }
 
 /** A reason of explain_work_item as a sentence. Its detail is a text. */

@@ -61,8 +61,8 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
   const zero = start ?? (frozen ? Date.UTC(2026, 10, 17, 14, 3, 7, 214) : born);
   const now = () => (frozen ? zero : zero + Date.now() - born);
   const data = makeData(seed, zero, scenario);
-  const hub = scenario === "hostile" ? '"; DROP' : "app";
-  const state = { level: "operator", read_only: false, standby: false, preloaded: true, away: false, fail: {}, slow: 0, statements: 0, streams: 0, maxStreams: 0, actions: [], requests: [], loggedIn: !login, way: "token", version: version ?? readFileSync(join(web, "version"), "utf8"), mutate: data, dropped: false };
+  const hub = scenario === "hostile" ? '"; DROP <img src=x onerror=window.hacked=1>' : "app";
+  const state = { level: "operator", read_only: false, standby: false, preloaded: true, away: false, fail: {}, slow: 0, statements: 0, streams: 0, maxStreams: 0, actions: [], bulks: [], requests: [], loggedIn: !login, way: "token", version: version ?? readFileSync(join(web, "version"), "utf8"), mutate: data, dropped: false };
   const keys = new Map();
   const streams = new Map();
   let lastStream = 0;
@@ -71,7 +71,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
     const at = events[events.length - 1].at_ms;
     for (let i = events.length; i < history; i++) {
       const source = i % 2 === 1 ? String(i) : null;
-      events.push({ event_id: String(i + 1), type: source ? "ActivityCompleted" : "ActivityScheduled", name: source ? null : `Row ${i}`, source_event_id: source, at_ms: at + i * 3, preview: "{}", bytes: 2 });
+      events.push({ event_id: String(i + 1), type: source ? "ActivityCompleted" : "ActivityScheduled", name: source ? null : `Row ${i}`, source_event_id: source, at_ms: at + i * 3, turn_ms: at + i * 3, preview: "{}", bytes: 2 });
     }
   }
 
@@ -91,7 +91,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
       hub,
       at_ms: now(),
       took_ms: 2.1,
-      sql: `SELECT ${hub === "app" ? "app" : '"""; DROP"'}.glance(10000);`,
+      sql: `SELECT ${hub === "app" ? "app" : `"${hub.replace(/"/g, '""')}"`}.glance(10000);`,
       hub_version: 1,
       provider: ["worker", "orchestrator"].map((queue, i) => ({ queue, ready: count(e ? 0 : [12_400, 12][i]), oldest_ms: e ? null : [61_000, 40][i], leased: e ? 0 : [8, 3][i], waiting: count(e ? 0 : [4, 2][i]), waiters: [5, 2][i], dead: count(e ? 0 : data.deadLetters.filter((d) => d.queue === queue).length), paused: data.paused.some((p) => p.queue === queue), rates: { in: e ? 0 : [500, 502][i], done: e ? 0 : [250, 498][i], lost: 0, failed: 0 }, spark: data.sparks?.[i] ?? ((data.sparks ??= [data.spark(260), data.spark(500)])[i]) })),
       queues: data.queues,
@@ -119,7 +119,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
     const t = Array.from({ length: n }, (_v, i) => end - (n - 1 - i) * step);
     const wave = (i, base, swing) => Math.max(0, base + swing * Math.sin(i / 9) + (r() - 0.5) * swing * 0.6);
     const none = data.empty;
-    return { at_ms: now(), took_ms: 1.4, sql: "SELECT * FROM app.stat_series(…);", step_ms: step, t, in: t.map((_v, i) => (none ? 0 : wave(i, 500, 90))), done: t.map((_v, i) => (none ? 0 : wave(i, 470, 110))), failed: t.map((_v, i) => (none ? 0 : i % 29 === 0 ? 9 : r() * 2)), oldest_ms: t.map((_v, i) => (none ? null : 200 + i * 700 * (r() * 0.2 + 0.9))), depth: t.map(() => 10), wait: glance().wait, run: glance().run };
+    return { at_ms: now(), took_ms: 1.4, sql: "SELECT * FROM app.stat_series(…);", durations_sql: "SELECT wait_buckets FROM app.stat_series(…);", step_ms: step, t, in: t.map((_v, i) => (none ? 0 : wave(i, 500, 90))), done: t.map((_v, i) => (none ? 0 : wave(i, 470, 110))), failed: t.map((_v, i) => (none ? 0 : i % 29 === 0 ? 9 : r() * 2)), oldest_ms: t.map((_v, i) => (none ? null : 200 + i * 700 * (r() * 0.2 + 0.9))), depth: t.map(() => 10), wait: glance().wait, run: glance().run };
   };
 
   const page = (rows, query, sql, idOf) => {
@@ -139,7 +139,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
   const taskRow = (t) => ({ ...t, payload: t.payload === null ? null : t.payload.slice(0, 200), attempts: undefined, result: undefined, checkpoint: undefined, progress: undefined });
   const body = (text, cut = 16_384) => ({ text: text === null || text === undefined ? null : text.slice(0, cut), bytes: text ? Buffer.byteLength(text) : 0 });
   const policy = [
-    { key: "attempt_timeout_ms", value: "120000", from: "task" },
+    { key: "attempt_timeout_ms", value: "8000", from: "task" },
     { key: "max_attempts", value: "4", from: "task" },
   ];
   const explain = (t) => {
@@ -199,7 +199,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
         if (id === undefined) {
           let rows = data.tasks.filter((t) => (!filter.state || filter.state.includes(t.state)) && (!filter.queue || t.queue === filter.queue) && (!filter.kind || t.kind === filter.kind) && (!filter.worker || t.worker === filter.worker) && (!filter.dedup_key || t.dedup_key === filter.dedup_key) && (!filter.created_from_ms || t.created_at_ms >= filter.created_from_ms) && (!filter.message || (t.failure_message ?? "").includes(filter.message)));
           if (filter.payload) rows = rows.filter((t) => Object.entries(filter.payload).every(([k, v]) => { try { return JSON.stringify(JSON.parse(t.payload)[k]) === JSON.stringify(v); } catch { return false; } }));
-          const by = { due: (a, b) => a.available_at_ms - b.available_at_ms, claim: (a, b) => b.priority - a.priority || a.available_at_ms - b.available_at_ms, lease: (a, b) => a.lease_until_ms - b.lease_until_ms, failed: (a, b) => b.terminal_at_ms - a.terminal_at_ms, ended: (a, b) => b.terminal_at_ms - a.terminal_at_ms, created: (a, b) => b.created_at_ms - a.created_at_ms }[order];
+          const by = { due: (a, b) => a.available_at_ms - b.available_at_ms, claim: (a, b) => b.priority - a.priority || a.available_at_ms - b.available_at_ms, lease: (a, b) => a.lease_until_ms - b.lease_until_ms, parked: (a, b) => (a.state < b.state ? -1 : a.state > b.state ? 1 : 0), failed: (a, b) => b.terminal_at_ms - a.terminal_at_ms, ended: (a, b) => b.terminal_at_ms - a.terminal_at_ms, created: (a, b) => b.created_at_ms - a.created_at_ms }[order];
           if (order === "claim") rows = rows.filter((t) => t.state === "ready");
           rows = [...rows].sort((a, b) => by(a, b) || (a.task_id < b.task_id ? -1 : 1));
           const answer = page(rows.map(taskRow), query, sql("browse_tasks"), (t) => t.task_id);
@@ -256,7 +256,8 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
           input: body('{"order": 7, "amount": 42.00, "customer": {"id": 9007199254740993, "name": "Ada"}}'),
           output: body(i.status === "Completed" ? '"paid"' : i.status === "Failed" ? "card was declined: insufficient funds" : null),
           custom_status: body(i.custom_status === null ? null : JSON.stringify(i.custom_status)),
-          waits: i.status === "Running" ? [{ reason: "activity", detail: { id: 5, name: data.evil("Charge"), child: null, item: "5004", state: "leased", owner: "bill-3-3310" }, until_ms: zero + 23_000 }, { reason: "timer", detail: { id: 7, name: "", child: null }, until_ms: zero + 41_000 }] : [],
+          waits: i.status === "Running" ? [{ reason: "activity", detail: { text: `${data.evil("Charge")} #5: leased by bill-3-3310, attempt 2` }, until_ms: zero + 23_000 }, { reason: "timer", detail: { text: "#7" }, until_ms: zero + 41_000 }] : [],
+          waits_sql: i.status === "Running" ? `SELECT * FROM ${hub}.explain_waits('${id}', 20);` : "",
         };
       }
       case "flows": {
@@ -279,9 +280,9 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
           const w = data.workItems.find((x) => x.id === id);
           return { at_ms: now(), took_ms: 0.4, sql: `SELECT * FROM ${hub}.explain_work_item(${id});`, rows: [w.state === "leased" ? { reason: "leased", detail: { owner: w.locked_by }, until_ms: w.locked_until_ms } : { reason: "ready", detail: null, until_ms: null }] };
         }
-        return page(data.workItems.filter((w) => (!filter.state || w.state === filter.state) && (!filter.name || w.name === filter.name)), query, sql("browse_work_items"), (w) => w.id);
+        return page(data.workItems.filter((w) => (!filter.state || w.state === filter.state) && (!filter.name || w.name === filter.name) && (!filter.locked_by || w.locked_by === filter.locked_by)), query, sql("browse_work_items"), (w) => w.id);
       case "messages":
-        return page(data.messages.filter((m) => !filter.instance_id || m.instance_id === filter.instance_id), query, sql("browse_messages"), (m) => m.id);
+        return page(data.messages.filter((m) => (!filter.instance_id || m.instance_id === filter.instance_id) && (!filter.name || m.name === filter.name)), query, sql("browse_messages"), (m) => m.id);
       case "events":
         return page([...data.events].reverse().filter((e) => (!filter.topics || filter.topics.includes(e.topic)) && (!filter.types || filter.types.includes(e.type)) && (!filter.subject || e.subject === filter.subject) && (!filter.by || e.by === filter.by)), query, sql("browse_events"), (e) => e.event_id);
       case "owners":
@@ -393,8 +394,9 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
   };
   const bulk = (request) => {
     const [label, level, kind, reasonOf] = actionTable[request.action];
+    state.bulks.push(request);
     const rows = matching(request);
-    if (request.dry_run) return { count: count(rows.length), examples: rows.slice(0, 5).map((r) => ({ id: idOf(r), label: r.name ?? r.kind ?? "" })), skipped: [], sql: `SELECT ${hub}.${request.action}s('${JSON.stringify(request.filter)}');`, effect: `${label} ${rows.length} objects.`, allowed: allowed(level), level, kind, reason: reasonOf };
+    if (request.dry_run) return { count: state.bulkCount ?? count(rows.length), examples: rows.slice(0, 5).map((r) => ({ id: idOf(r), label: r.name ?? r.kind ?? "" })), skipped: [], sql: `SELECT ${hub}.${request.action}s('${JSON.stringify(request.filter)}');`, effect: `${label} ${rows.length} objects.`, allowed: allowed(level), level, kind, reason: reasonOf };
     if (!allowed(level)) throw problem(403, "insufficient_privilege", `permission denied for function ${request.action}`, "42501", undefined, level);
     if (keys.has(request.key)) return keys.get(request.key);
     const job = { at_ms: now(), id: String(data.bulk.length + 1), action: request.action, label: `${label} ${rows.length} objects`, state: "running", by: "ada", reason: request.reason, filter: JSON.stringify(request.filter), total: count(rows.length), done: 0, skipped: 0, failed: [], rate: 0, started_at_ms: now(), ended_at_ms: null, cursor: null };

@@ -42,9 +42,9 @@ export function makeData(seed, now, scenario) {
   const kinds = { 0: ["welcome", "invoice", "digest"], 1: ["resize", "encode"], 2: ["nightly", "export"], 3: ["charge", "refund"], 4: ["index", "reindex"], 5: ["simulate"] };
   const workers = ["mailer-1-4127", "mailer-2-4130", "img-7-881", "img-7-882", "report-1-92", "bill-3-3310"].map(evil);
   const failures = [
-    ["transient", "connection to smtp.example.org timed out after 30000 ms"],
+    ["transient", "connection to smtp.example.org was refused"],
     ["permanent", "card was declined: insufficient funds"],
-    ["timeout", "attempt exceeded attempt_timeout_ms = 120000"],
+    ["timeout", "attempt exceeded attempt_timeout_ms = 8000"],
     ["infra_crash", "worker img-7-881 did not renew its lease"],
     ["permanent", "source image is truncated at byte 48213"],
   ];
@@ -66,11 +66,12 @@ export function makeData(seed, now, scenario) {
     const attempts = [];
     const n = state === "ready" || state === "delayed" || state === "blocked" ? int(0, 1) * (state === "blocked" ? 0 : 1) : state === "failed" ? 4 : int(1, 2);
     let at = created + int(5, 900);
+    let lastFailure = null;
     for (let k = 1; k <= n; k++) {
       const last = k === n;
-      const took = int(120, 9000);
-      const failure = pick(failures);
       const open = last && state === "active";
+      const failure = pick(failures);
+      const took = failure[0] === "timeout" && !(last && state !== "failed") ? 8000 : int(120, 7500);
       attempts.push({
         attempt_index: k,
         kind: k === 1 ? "initial" : "retry",
@@ -83,10 +84,11 @@ export function makeData(seed, now, scenario) {
         ended_ms: open || (last && state === "suspended") ? null : at + took,
         error: (last && (state === "completed" || state === "cancelled" || open || state === "suspended")) ? null : evil(`${failure[0]}: ${failure[1]}`),
       });
+      if (attempts.at(-1).error !== null) lastFailure = failure;
       at += took + 1000 * 2 ** k;
     }
     const lastAttempt = attempts[attempts.length - 1];
-    const failure = state === "failed" || (attempts.length > 1 && state !== "completed") ? pick(failures) : null;
+    const failure = state !== "completed" ? lastFailure : null;
     const payload = payloadOf(q, i);
     const end = ended ? Math.max(created + 50, lastAttempt?.ended_ms ?? created + 2000) : null;
     const leaseUntil = state === "active" ? now + int(-4, 30) * 1000 : null;
@@ -190,7 +192,7 @@ export function makeData(seed, now, scenario) {
     let at = started;
     const push = (type, fields = {}, gap = 40) => {
       at += gap;
-      const event = { event_id: String(events.length + 1), type, name: null, source_event_id: null, at_ms: at, preview: "", bytes: 0, ...fields };
+      const event = { event_id: String(events.length + 1), type, name: null, source_event_id: null, at_ms: at, turn_ms: gap < 10 ? (events.at(-1)?.turn_ms ?? at) : at + 3, preview: "", bytes: 0, ...fields };
       const body = { type, event_id: events.length + 1, name: event.name, source_event_id: event.source_event_id === null ? null : Number(event.source_event_id), instance_id: id, execution_id: 1, timestamp_ms: at, input: event.name ? { order: 7, amount: "42.00" } : undefined };
       event.preview = JSON.stringify(body);
       event.bytes = event.preview.length;
@@ -203,11 +205,11 @@ export function makeData(seed, now, scenario) {
     const mail = push("ActivityScheduled", { name: evil("SendReceipt") });
     const charge = push("ActivityScheduled", { name: evil("Charge") }, 3);
     const child = push("SubOrchestrationScheduled", { name: evil("Ship"), child: `${id}::sub::5` }, 5);
-    const timer = push("TimerCreated", { name: "Timer", due_ms: state === "Running" ? now + 41_000 : at + 9000 }, 2);
+    const timer = push("TimerCreated", { due_ms: state === "Running" ? now + 41_000 : at + 9000 }, 2);
     push("ActivityCompleted", { source_event_id: mail }, 2300);
     push("SubOrchestrationCompleted", { source_event_id: child }, 5200);
     push("KeyValueSet", { name: "stage" }, 30);
-    push("CustomStatusUpdated", { name: evil("charging") }, 4);
+    push("CustomStatusUpdated", {}, 4);
     for (let i = 0; i < n; i++) {
       const a = push("ActivityScheduled", { name: `Step ${i % 7}` }, 15);
       push(i % 31 === 30 ? "ActivityFailed" : "ActivityCompleted", { source_event_id: a }, 20 + (i % 13) * 30);
@@ -256,7 +258,7 @@ export function makeData(seed, now, scenario) {
     const name = pick(activities);
     const orphan = rnd() < 0.12;
     const body = orphan ? `{"ExternalRaised": {"instance": "gone-${i}", "name": "paid"}}` : `{"ActivityExecute": {"instance": "order-${1000 + (i % 30)}", "execution_id": 1, "id": 4, "name": ${JSON.stringify(name)}, "input": {"order": ${7000 + i}}}}`;
-    deadLetters.push({ id: String(88_000 + 132 - i), queue: orphan ? "orchestrator" : "worker", reason: orphan ? "orphan" : "max_attempts", name: orphan ? "ExternalRaised" : name, instance_id: orphan ? `gone-${i}` : `order-${1000 + (i % 30)}`, attempt_count: orphan ? 0 : 5, detail: orphan ? null : evil("leased 5 times"), enqueued_at_ms: now - i * 61_000 - 400_000, dead_at_ms: now - i * 61_000 - 180_000, preview: body, bytes: body.length });
+    deadLetters.push({ id: String(88_000 + 132 - i), queue: orphan ? "orchestrator" : "worker", reason: orphan ? "orphan" : "max_attempts", name: i % 40 === 39 ? null : orphan ? "paid" : name, instance_id: orphan ? `gone-${i}` : `order-${1000 + (i % 30)}`, attempt_count: orphan ? 0 : 5, detail: orphan ? null : evil("leased 5 times"), enqueued_at_ms: now - i * 61_000 - 400_000, dead_at_ms: now - i * 61_000 - 180_000, preview: body, bytes: body.length });
   }
   const workItems = [];
   for (let i = 0; i < (empty ? 0 : 40); i++) {
@@ -267,7 +269,8 @@ export function makeData(seed, now, scenario) {
   const messages = [];
   for (let i = 0; i < (empty ? 0 : 12); i++) {
     const body = `{"TimerFired": {"instance": "order-${1000 + i}", "fire_at_ms": ${now}}}`;
-    messages.push({ id: String(9000 + i), instance_id: `order-${1000 + i}`, kind: pick(["TimerFired", "ActivityCompleted", "ExternalRaised"]), visible_at_ms: now + (i < 4 ? 30_000 : -800), attempt_count: 0, created_at_ms: now - 3000, preview: body, bytes: body.length });
+    const kind = pick(["TimerFired", "ActivityCompleted", "ExternalRaised"]);
+    messages.push({ id: String(9000 + i), instance_id: `order-${1000 + i}`, kind, name: kind === "ExternalRaised" ? evil("paid") : null, visible_at_ms: now + (i < 4 ? 30_000 : -800), attempt_count: 0, created_at_ms: now - 3000, preview: body, bytes: body.length });
   }
   const events = [];
   for (let i = 0; i < (empty ? 0 : 160); i++) {

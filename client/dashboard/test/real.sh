@@ -24,7 +24,8 @@ clean_up() {
     rm -rf "$work"
 }
 trap clean_up EXIT
-psql -Xqc "CREATE EXTENSION belay" -c "SELECT belay.create_hub('app')" -c "SELECT belay.create_hub('hostile')" >/dev/null
+psql -Xqc "CREATE EXTENSION belay" -c "SELECT belay.create_hub('app')" -c "SELECT belay.create_hub('hostile')" -c "SELECT belay.create_hub('waits')" \
+    -c "SELECT belay.create_hub('\"><img src=x onerror=window.hacked=1>')" >/dev/null
 # Some of everything: until there is, however slow the machine is.
 "$belay" demo-load --hub app --rate 12 >"$work/load" 2>&1 &
 load=$!

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tests of the dashboard's front end: types, pure parts, and its pages in Chromium against a stand-in
-# for the server: what they do, and, with BELAY_LONG=1 or a pattern, each screen in each state. Prints TAP.
+# for the server: what they do, hostile values, large flows and bodies; with BELAY_LONG=1 or a pattern
+# also each screen in each state, theme and width. Prints TAP.
 #
 #   client/dashboard/test/run.sh [PATTERN]   only tests whose name matches
 set -euo pipefail
@@ -28,11 +29,10 @@ fi
 node test/unit.mjs "${pattern[@]}" || failed=1
 # real.sh opens each screen with the real server; with the stand-in they meet what is hard to produce
 # there. One file at a time: each starts a browser of its own.
-files=(test/browser/behaviour.test.mjs)
-if [[ ${BELAY_LONG:-0} == 1 || -n ${1:-} ]]; then
-    files=(test/browser/*.test.mjs)
-fi
-for file in "${files[@]}"; do
+for file in test/browser/*.test.mjs; do
+    if [[ $file == */screens.test.mjs && -z ${1:-} && ${BELAY_LONG:-0} != 1 ]]; then
+        pattern=(--test-name-pattern='^B(2|3|15|16|17|22) ')
+    fi
     node --test --test-reporter=tap "${pattern[@]}" "$file" || failed=1
 done
 exit "$failed"

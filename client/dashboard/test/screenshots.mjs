@@ -13,6 +13,11 @@ const fake = await startFakeApi({ frozen: true });
 const hub = fake.data;
 // Few of those: the text of many makes a large file.
 if (docs) hub.deadLetters.splice(6);
+// What needs attention fits one line, and all queues are seen.
+if (docs) {
+  hub.subscriptions.splice(1);
+  for (const q of hub.queues) q.overdue.n = 0;
+}
 const byState = (state, q) => hub.tasks.find((t) => t.state === state && (q === undefined || t.queue === hub.queueNames[q]));
 const flow = (kind) => hub.flows.find((f) => f.kind === kind).flow_id;
 export const pages = {

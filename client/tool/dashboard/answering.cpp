@@ -127,6 +127,14 @@ Response Dashboard::Impl::me(const Session& session) {
 }
 
 Response Dashboard::Impl::hubs(const Session& session) {
+    const std::string key = session.credential->key + "\nhubs";
+    {
+        const std::lock_guard lock(answers_mutex);
+        const auto found = answers.find(key);
+        if (found != answers.end() && steady_ms() - found->second.at_ms < kAnswersFor) {
+            return found->second.response;
+        }
+    }
     auto connection = database.lease(session.credential);
     const Role role = role_of(*connection, *session.credential);
     constexpr const char* sql =
@@ -134,7 +142,9 @@ Response Dashboard::Impl::hubs(const Session& session) {
         "'rows', coalesce(json_agg(json_build_object('name', h.name, 'owner', h.owner, 'version', "
         "h.version, 'current', h.is_current, 'paused_queues', h.paused_queues, 'size_bytes', "
         "h.size_bytes, 'leases', s.leases, 'waiters', s.waiters, 'oldest_ready_ms', "
-        "s.oldest_ready_ms, 'dead', NULL, 'rates', NULL, 'spark', '[]'::json) ORDER BY h.name), "
+        "s.oldest_ready_ms, 'dead', NULL, 'counters', CASE WHEN s.hub IS NOT NULL THEN "
+        "json_build_array(s.enqueued, s.acked, s.lost_leases, s.failed) END, 'spark', "
+        "'[]'::json) ORDER BY h.name), "
         "'[]')) FROM belay.hubs AS h LEFT JOIN belay.pg_stat_belay_hub AS s ON s.hub = h.name";
     const std::int64_t begin = steady_ms();
     Json answer = Json::parse(connection->call(Effect::kRepeatable, sql).get<std::string>(0, 0));
@@ -144,6 +154,7 @@ Response Dashboard::Impl::hubs(const Session& session) {
                                   return !role.hubs.contains(row["name"].get<std::string>());
                               }),
                rows.end());
+    hub_rates.put(session.credential->key, answer["at_ms"].get<std::int64_t>(), rows);
     for (auto& row : rows) {
         // Known of hubs that a page shows; asking all of them would cost too much.
         const Json known = sampler->summary(*session.credential, row["name"].get<std::string>());
@@ -153,7 +164,12 @@ Response Dashboard::Impl::hubs(const Session& session) {
     }
     answer["took_ms"] = steady_ms() - begin;
     answer["sql"] = "SELECT * FROM belay.hubs LEFT JOIN belay.pg_stat_belay_hub ON hub = name;";
-    return json_response(200, answer);
+    Response response = json_response(200, answer);
+    const std::lock_guard lock(answers_mutex);
+    if (answers.size() < kMostAnswers) {
+        answers[key] = {steady_ms(), "", response};
+    }
+    return response;
 }
 
 // ---- Reads and actions. ----

@@ -215,6 +215,7 @@ void Dashboard::Impl::tidy() {
         std::erase_if(answers,
                       [&](const auto& entry) { return now - entry.second.at_ms > kAnswersFor; });
     }
+    hub_rates.forget(system_ms() - kRatesFor);
     const std::lock_guard lock(keys_mutex);
     std::erase_if(keys, [&](const auto& entry) { return now - entry.second.at_ms > kKeysFor; });
 }

@@ -18,6 +18,7 @@
 #include "dashboard.hpp"
 #include "database.hpp"
 #include "http_server.hpp"
+#include "hub_rates.hpp"
 #include "limits.hpp"
 #include "rights.hpp"
 #include "router.hpp"
@@ -35,8 +36,9 @@ struct ListenAddress {
 };
 
 struct Dashboard::Impl {
-    static constexpr std::int64_t kAnswersFor = 900;  // ms that an answer is given to others, too
-    static constexpr std::int64_t kKeysFor = 600000;  // ms that a repetition gets the first answer
+    static constexpr std::int64_t kAnswersFor = 900;   // ms that an answer is given to others, too
+    static constexpr std::int64_t kRatesFor = 600000;  // ms that counters of hubs are kept
+    static constexpr std::int64_t kKeysFor = 600000;   // ms that a repetition gets the first answer
 
     Options options;
     ListenAddress listen;
@@ -70,6 +72,7 @@ struct Dashboard::Impl {
     std::mutex answers_mutex;
     std::map<std::string, Answer> answers;  // of reads, by credential and target
     std::map<std::string, std::int64_t> hub_changes;
+    HubRates hub_rates;
 
     struct Done {
         std::int64_t at_ms;

@@ -1,7 +1,5 @@
 // Reads of instances of orchestrations.
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "bodies.hpp"
 #include "database.hpp"
@@ -91,101 +89,27 @@ Json beginning_of(const std::string& text) {
     return whole.is_object() ? whole : Json::object();
 }
 
-// What an execution has scheduled and not heard of again, of its latest events.
-std::vector<Json> open_events(const Json& rows) {
-    static const std::map<std::string, std::string> starts = {
-        {"ActivityScheduled", "activity"},
-        {"TimerCreated", "timer"},
-        {"SubOrchestrationScheduled", "child"},
-        {"ExternalSubscribed", "event"},
-        {"ExternalSubscribedPersistent", "event"}};
-    std::set<std::int64_t> answered;
-    std::map<std::string, int> raised;  // events by name, which may name no subscription
-    std::vector<Json> open;
-    for (const auto& row : rows) {
-        const Json event = row["event_data"].is_string()
-                               ? beginning_of(row["event_data"].get<std::string>())
-                               : Json();
-        const auto of = [&](const char* key) {
-            return event.is_object() && event.contains(key) ? event[key] : Json(nullptr);
-        };
-        const auto type = row["type"].get<std::string>();
-        const auto id = row["event_id"].get<std::int64_t>();
-        const auto kind = starts.find(type);
-        const Json name = of("name");
-        if (kind == starts.end()) {
-            if (of("source_event_id").is_number_integer()) {
-                answered.insert(of("source_event_id").get<std::int64_t>());
-            } else if (type.starts_with("External") && name.is_string()) {
-                ++raised[name.get<std::string>()];
-            }
-            continue;
-        }
-        if (answered.contains(id) ||
-            (kind->second == "event" && name.is_string() && raised[name] > 0 && raised[name]--)) {
-            continue;
-        }
-        const Json child =
-            of("child_instance_id").is_null() ? of("instance") : of("child_instance_id");
-        open.push_back({{"reason", kind->second},
-                        {"detail",
-                         {{"id", id},
-                          {"name", name.is_string() ? name : Json("")},
-                          {"child", kind->second == "child" ? child : Json(nullptr)}}},
-                        {"until_ms", kind->second == "timer" && of("fire_at_ms").is_number_integer()
-                                         ? of("fire_at_ms")
-                                         : Json(nullptr)}});
+// What an instance waits for, and why it is not fetched. explain_fetch has no row while it can be
+// fetched; "no messages" says nothing beside what explain_waits names.
+void put_waits(Reader& reader, Json& instance) {
+    const std::string fetch = "SELECT reason, detail, until_at FROM {h}.explain_fetch($1)";
+    const std::string sql =
+        "SELECT coalesce(json_agg(json_build_object('reason', reason, 'detail', "
+        "json_build_object('text', detail), 'until_ms', " +
+        ms("until_at") + ")), '[]') FROM (";
+    // An older hub has no explain_waits.
+    Json waits = reader.if_allowed(
+        sql + fetch + " UNION ALL SELECT * FROM {h}.explain_waits($1, 20)) AS w", {reader.id()});
+    if (waits.is_discarded()) {
+        waits = reader.value(sql + fetch + ") AS w", {reader.id()});
     }
-    std::reverse(open.begin(), open.end());
-    return open;
-}
-
-// Says of each activity where it is. Work items are the operator's to see.
-void find_work_items(Reader& reader, std::vector<Json>& waits) {
-    const Json page =
-        reader.value("SELECT {h}.browse_work_items($1, p_limit => 100, p_preview => 0)",
-                     {JsonText{Json{{"instance_id", reader.id()}}.dump()}});
+    instance["waits_sql"] = reader.last_shown();
+    instance["waits"] = Json::array();
     for (auto& wait : waits) {
-        for (const auto& item : page["rows"]) {
-            if (wait["reason"] == "activity" && item["activity_id"] == wait["detail"]["id"]) {
-                wait["detail"]["item"] = std::to_string(item["id"].get<std::int64_t>());
-                wait["detail"]["state"] = item["state"];
-                wait["detail"]["owner"] = item["locked_by"];
-                wait["until_ms"] = item["state"] == "leased"    ? item["locked_until_ms"]
-                                   : item["state"] == "delayed" ? item["visible_at_ms"]
-                                                                : Json(nullptr);
-            }
+        if (wait["reason"] != "no_messages" || waits.size() == 1) {
+            instance["waits"].push_back(std::move(wait));
         }
     }
-}
-
-// In place of "no messages": the activities, timers, children and events that it waits for.
-void name_waits(Reader& reader, Json& instance) {
-    constexpr std::size_t kMostNamed = 20;
-    if (!instance["recent"].is_object()) {
-        return;
-    }
-    auto open = open_events(instance["recent"]["rows"]);
-    if (open.empty()) {
-        return;
-    }
-    if (open.size() > kMostNamed) {
-        open.erase(open.begin(), open.end() - kMostNamed);
-    }
-    if (reader.is_operator() &&
-        std::ranges::any_of(open, [](const Json& wait) { return wait["reason"] == "activity"; })) {
-        find_work_items(reader, open);
-    }
-    Json waits = Json::array();
-    for (const auto& wait : instance["waits"]) {
-        if (wait["reason"] != "no_messages") {
-            waits.push_back(wait);
-        }
-    }
-    for (auto& wait : open) {
-        waits.push_back(std::move(wait));
-    }
-    instance["waits"] = waits;
 }
 
 }  // namespace
@@ -210,14 +134,7 @@ Json read_instance(Reader& reader) {
             "FROM {h}.list_executions($1) AS l ORDER BY 1 DESC LIMIT 50) AS l CROSS JOIN LATERAL "
             "{h}.get_execution_info($1, l.x) AS e), '[]'), "
             "'first', (SELECT event_data FROM {h}.read_history($1, i.current_execution_id, NULL, "
-            "1)), "
-            "'recent', CASE WHEN i.status = 'Running' THEN {h}.browse_history($1, "
-            "i.current_execution_id, '{}', 'newest', p_limit => 300, p_preview => 8192) END, "
-            "'waits', coalesce((SELECT json_agg(json_build_object('reason', w.reason, 'detail', "
-            "json_build_object('text', w.detail), 'until_ms', " +
-            ms("w.until_at") +
-            ")) FROM {h}.explain_fetch($1) AS w WHERE coalesce(i.status, '') NOT IN ('Completed', "
-            "'Failed')), '[]')) FROM (SELECT) AS one LEFT JOIN LATERAL {h}.get_instance_info($1) "
+            "1))) FROM (SELECT) AS one LEFT JOIN LATERAL {h}.get_instance_info($1) "
             "AS "
             "i ON true LEFT JOIN {h}.pending_starts AS p ON p.instance_id = $1 AND i.instance_id "
             "IS "
@@ -230,10 +147,11 @@ Json read_instance(Reader& reader) {
                            : Json();
     instance.erase("first");
     instance["input"] = body_json(input_in(first));
-    if (instance["status"] == "Running") {
-        name_waits(reader, instance);
+    instance["waits"] = Json::array();
+    instance["waits_sql"] = "";
+    if (instance["status"] != "Completed" && instance["status"] != "Failed") {
+        put_waits(reader, instance);
     }
-    instance.erase("recent");
     return instance;
 }
 
@@ -244,9 +162,10 @@ constexpr int kMostParsed = 8192;  // bytes of an event in which its name is loo
 // An event as the page has it. data: of the event, or the beginning of it.
 Json event_json(const std::string& id, const std::string& type, const std::string& data,
                 std::int64_t bytes, std::int64_t created_ms) {
-    const Json event = Json::parse(data, nullptr, false);
+    // Of a large event only the beginning is there; its names come before its data.
+    const Json event = beginning_of(data);
     const auto of = [&](const char* key) {
-        return event.is_object() && event.contains(key) ? event[key] : Json(nullptr);
+        return event.contains(key) ? event[key] : Json(nullptr);
     };
     const auto text = [&](const char* key) {
         const Json found = of(key);
@@ -257,11 +176,12 @@ Json event_json(const std::string& id, const std::string& type, const std::strin
     const Json child = text("child_instance_id");
     return {{"event_id", id},
             {"type", type},
-            {"name", text("name")},
+            {"name", of("name").is_null() ? text("key") : text("name")},
             {"source_event_id", source.is_number_integer()
                                     ? Json(std::to_string(source.get<std::int64_t>()))
                                     : Json(nullptr)},
             {"at_ms", at.is_number_integer() ? at : Json(created_ms)},
+            {"turn_ms", created_ms},
             {"due_ms", of("fire_at_ms").is_number_integer() ? of("fire_at_ms") : Json(nullptr)},
             {"child", child.is_null() ? text("instance") : child},
             {"preview", cut_at_character(data, kPreview)},
@@ -313,7 +233,7 @@ Json read_instance_history(Reader& reader) {
     // larger pages than browse_history has.
     const Result rows = reader.rows(
         "SELECT event_id, event_type, CASE WHEN octet_length(event_data) <= " + most +
-            " THEN event_data ELSE left(event_data, 200) END, octet_length(event_data), " +
+            " THEN event_data ELSE left(event_data, 2000) END, octet_length(event_data), " +
             ms("created_at") + ", " + kNow + " FROM {h}.read_history($1, $2, $3, " +
             std::to_string(limit) + ")",
         {reader.id(), execution, after});

@@ -208,11 +208,15 @@ Json read_work_item_explain(Reader& reader) {
                         {number_of(reader.id(), "the id", 0, INT64_MAX)});
 }
 
+// read_body does not have messages: this is all of a body that a page shows.
+constexpr int kMessagePreview = 4000;
+
 Json read_messages(Reader& reader) {
     const Json filter = filter_of(reader, {"instance_id", "name"});
     const auto order = order_of(reader.route());
-    Json page = browse(reader, "browse_messages", filter, order ? order : "oldest",
-                       filter.contains("instance_id") ? nullptr : "orchestrator_queue");
+    Json page =
+        browse(reader, "browse_messages", filter, order ? order : "oldest",
+               filter.contains("instance_id") ? nullptr : "orchestrator_queue", kMessagePreview);
     for (auto& row : page["rows"]) {
         as_text(row, "id");
         rename(row, "work_item", "preview");
@@ -243,6 +247,35 @@ Json read_find(Reader& reader) {
                         {text});
 }
 
+// How many intents wait for the target of each link, and the error of the oldest that failed.
+static void put_intents(Reader& reader, Json& links) {
+    constexpr std::int64_t kMost = 10000;
+    const Json waiting =
+        links.empty()
+            ? Json(nullptr)
+            : reader.if_allowed(
+                  "SELECT json_object_agg(target_hub, json_build_object('n', n, 'last_error', "
+                  "last_error)) FROM (SELECT target_hub, count(*) AS n, (array_agg(last_error "
+                  "ORDER BY intent_id) FILTER (WHERE last_error IS NOT NULL))[1] AS last_error "
+                  "FROM (SELECT intent_id, target_hub, last_error FROM {h}.intents LIMIT 10000) "
+                  "AS i GROUP BY target_hub) AS t");
+    if (waiting.is_discarded() || links.empty()) {
+        return;  // the role may not know
+    }
+    std::int64_t all = 0;
+    if (waiting.is_object()) {
+        for (const auto& target : waiting) {
+            all += target["n"].get<std::int64_t>();
+        }
+    }
+    for (auto& link : links) {
+        const auto target = link["target"].get<std::string>();
+        const bool has = waiting.is_object() && waiting.contains(target);
+        link["waiting"] = {{"n", has ? waiting[target]["n"] : Json(0)}, {"capped", all >= kMost}};
+        link["last_error"] = has ? waiting[target]["last_error"] : Json(nullptr);
+    }
+}
+
 Json read_health(Reader& reader) {
     Json health = reader.value(
         "SELECT json_build_object('at_ms', " + std::string(kNow) +
@@ -260,6 +293,7 @@ Json read_health(Reader& reader) {
             "belay.hub_sizes AS s WHERE hub = $1::name AND s.\"table\" = 'tasks'), 0), 'intents', "
             "{h}.glance() -> 'intents_waiting')",
         {reader.hub().name()});
+    put_intents(reader, health["links"]);
     const auto put = [&](const char* key, Json value) {
         // Absent: the role may not know.
         if (!value.is_discarded()) {

@@ -15,7 +15,13 @@ Json read_tasks(Reader& reader) {
     Json page = browse(reader, "browse_tasks", filter, order,
                        !order || *order == "created" ? "tasks" : nullptr, kPreview,
                        "{h}.browse_tasks('{}', 'created', NULL, 1, 100, 0) #>> '{rows,0,task_id}'");
+    constexpr std::size_t kVersionAt = 14;  // of a UUID as a text
     for (auto& row : page["rows"]) {
+        // In the order of ids, that of time holds for those that belay makes.
+        if ((!order || *order == "created") &&
+            row["task_id"].get_ref<const std::string&>()[kVersionAt] != '7') {
+            page["note"] = "in the order of their ids, which callers chose";
+        }
         as_text(row, "lease_epoch");
         row["worker"] = row["worker_instance"];
         for (const char* key : {"worker_instance", "tags", "result", "result_bytes",

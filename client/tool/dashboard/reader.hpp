@@ -38,8 +38,8 @@ class Reader {
         const Result result = hub().query(Effect::kRepeatable, text, params_of(values));
         took_ += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
                      .count();
-        shown_ += (shown_.empty() ? "" : "\n") +
-                  shown(with_schema(sql, shown_identifier(hub().name())), values) + ";";
+        last_shown_ = shown(with_schema(sql, shown_identifier(hub().name())), values) + ";";
+        shown_ += (shown_.empty() ? "" : "\n") + last_shown_;
         return result;
     }
 
@@ -71,6 +71,9 @@ class Reader {
         }
     }
 
+    // The last statement, as a page shows it.
+    const std::string& last_shown() const { return last_shown_; }
+
     // The answer with what every answer has.
     Json finished(Json json) const {
         json["took_ms"] = static_cast<double>(static_cast<std::int64_t>(took_ * 10)) / 10;
@@ -90,6 +93,7 @@ class Reader {
 
     ReadRequest& request_;
     std::string shown_;
+    std::string last_shown_;
     double took_ = 0;
 };
 

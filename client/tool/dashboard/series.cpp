@@ -60,6 +60,7 @@ Json Sampler::series(const std::shared_ptr<const Credential>& credential, const 
         const Json minutes = recorded(credential, hub, *found, name, queue);
         series["wait"] = minutes["wait"];
         series["run"] = minutes["run"];
+        series["durations_sql"] = minutes["sql"];
     }
     return series;
 }
@@ -68,6 +69,7 @@ Json Sampler::series(const std::shared_ptr<const Credential>& credential, const 
 Json Sampler::sampled(const Target& target, const std::string& queue) {
     Json series = empty_series(2000);
     series["sql"] = target.last.is_object() ? target.last["sql"] : Json("");
+    series["durations_sql"] = series["sql"];
     const std::int64_t from =
         target.samples.empty() ? 0 : target.samples.back().at_ms - kSeriesRanges.at("15m").length;
     Durations durations;
@@ -124,6 +126,7 @@ Json Sampler::recorded(const std::shared_ptr<const Credential>& credential, cons
     series["at_ms"] = now;
     series["took_ms"] = steady_ms() - begin;
     series["sql"] = shown(with_schema(kSeries, shown_identifier(name)), values) + ";";
+    series["durations_sql"] = series["sql"];
     Durations durations;
     const double seconds = static_cast<double>(step) / 1000;
     std::int64_t next = 0;

@@ -4,8 +4,8 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../api";
 import type { Resource } from "../load";
 import { visible } from "../format";
-import { hub, link, second, tell, zone } from "../state";
-import { clock, duration, iso, relative, serverNow, shortDuration } from "../time";
+import { hub, link, route, second, tell, zone } from "../state";
+import { clock, duration, iso, relative, serverNow, shortDuration, toLocal } from "../time";
 import { errorWords, stateWord } from "../words";
 import { Sign } from "./sign";
 import { copy, Sql } from "./sql";
@@ -96,13 +96,26 @@ export function SqlButton({ sql, took }: { sql: string | undefined; took?: numbe
   );
 }
 
+/** A list that was too much to look at, of the last hour alone. */
+function narrower(): string | null {
+  const { path, query } = route.value;
+  if (path.length !== 3 || !["tasks", "instances", "flows"].includes(path[2]!) || query.get("created_from")) return null;
+  return link(path, { ...Object.fromEntries(query), created_from: toLocal(serverNow() - 3_600_000, zone.value), after: null });
+}
+
 export function ErrorView({ error, retry, compact }: { error: ApiError; retry: () => void; compact?: boolean }) {
   const words = errorWords(error.problem, error.status, hub.value);
+  const less = error.sqlstate === "57014" ? narrower() : null;
   return (
     <div class={`callout bad ${compact ? "" : "roomy"}`} role="alert">
       <p class="strong">{words.title}</p>
       <p>{words.text}</p>
       {words.statement && <Sql text={words.statement} />}
+      {less && (
+        <a class="button small" href={less}>
+          Only what the last hour created
+        </a>
+      )}
       {words.retry && (
         <button type="button" class="button small" onClick={retry}>
           Try again
@@ -133,9 +146,17 @@ export function Loading({ rows = 4 }: { rows?: number }) {
   );
 }
 
-/** Shows what a read brought: its data, that it loads, or why it could not. Old data stays, with the error above. */
-export function Show<T>({ of, children, rows }: { of: Resource<T>; children: (data: T) => ComponentChildren; rows?: number }) {
-  if (of.data === null) return of.error ? <ErrorView error={of.error} retry={of.reload} /> : <Loading rows={rows ?? 4} />;
+/** Shows what a read brought: its data, that it loads, or why it could not. Old data stays, with the error above. gone: what stands below the error if there is no such object. */
+export function Show<T>({ of, children, rows, gone }: { of: Resource<T>; children: (data: T) => ComponentChildren; rows?: number; gone?: ComponentChildren }) {
+  if (of.data === null) {
+    if (of.error === null) return <Loading rows={rows ?? 4} />;
+    return (
+      <>
+        <ErrorView error={of.error} retry={of.reload} />
+        {of.error.status === 404 && gone}
+      </>
+    );
+  }
   return (
     <>
       {of.error && of.error.status !== 0 && of.error.status !== 503 && <ErrorView error={of.error} retry={of.reload} compact />}

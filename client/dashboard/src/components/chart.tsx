@@ -1,9 +1,10 @@
 // Time series, drawn by uPlot, with a table that says the same.
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { bucketLabel } from "../format";
+import type { Latency } from "../api";
+import { bucketLabel, number } from "../format";
 import { settings, zone } from "../state";
-import { clock } from "../time";
+import { clock, shortDuration } from "../time";
 import { SqlButton } from "./bits";
 import { Table } from "./table";
 
@@ -15,6 +16,14 @@ export interface Line {
 }
 
 const css = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function TableSwitch({ on, set }: { on: boolean; set: (on: boolean) => void }) {
+  return (
+    <button type="button" class="button small" aria-pressed={on} onClick={() => set(!on)}>
+      {on ? "As chart" : "As table"}
+    </button>
+  );
+}
 
 export function Chart({ title, t, lines, unit, height = 150, sql }: { title: string; t: number[]; lines: Line[]; unit: (n: number) => string; height?: number; sql?: string }) {
   const box = useRef<HTMLDivElement>(null);
@@ -80,9 +89,7 @@ export function Chart({ title, t, lines, unit, height = 150, sql }: { title: str
       <header class="panel-head">
         <h2>{title}</h2>
         <div class="tools">
-          <button type="button" class="button small" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
-            {asTable ? "As chart" : "As table"}
-          </button>
+          <TableSwitch on={asTable} set={setAsTable} />
           <SqlButton sql={sql} />
         </div>
       </header>
@@ -115,9 +122,62 @@ export function Chart({ title, t, lines, unit, height = 150, sql }: { title: str
   );
 }
 
-/** A histogram of the 22 buckets of durations; nothing if they are empty. */
-export function Histogram({ buckets, label }: { buckets: number[]; label: string }) {
-  if (!buckets.some((n) => n > 0)) return null;
+/** Durations: percentiles, and how many were how long. */
+export function LatencyPanel({ title, of, sql }: { title: string; of: Latency | null; sql: string | undefined }) {
+  const [asTable, setAsTable] = useState(false);
+  const measured = of !== null && of.buckets.some((n) => n > 0);
+  return (
+    <section class="panel chart">
+      <header class="panel-head">
+        <h2>{title}</h2>
+        <div class="tools">
+          {measured && <TableSwitch on={asTable} set={setAsTable} />}
+          <SqlButton sql={sql} />
+        </div>
+      </header>
+      <div class="panel-body">
+        <Percentiles of={of} />
+        {measured && asTable && (
+          <div class="chart-table">
+            <Table
+              caption={title}
+              rows={of.buckets.map((n, i) => ({ n, i })).filter((b) => b.n > 0)}
+              rowKey={(b) => String(b.i)}
+              columns={[
+                { key: "to", label: "Duration", cell: (b) => bucketLabel(b.i) },
+                { key: "n", label: "Number", num: true, cell: (b) => number(b.n) },
+              ]}
+            />
+          </div>
+        )}
+        {measured && !asTable && <Histogram buckets={of.buckets} label={title} />}
+      </div>
+    </section>
+  );
+}
+
+function Percentiles({ of }: { of: Latency | null }) {
+  if (!of) return <p class="muted">Not measured yet.</p>;
+  return (
+    <dl class="numbers three">
+      <div>
+        <dt>p50</dt>
+        <dd>{shortDuration(of.p50)}</dd>
+      </div>
+      <div>
+        <dt>p95</dt>
+        <dd>{shortDuration(of.p95)}</dd>
+      </div>
+      <div>
+        <dt>p99</dt>
+        <dd>{shortDuration(of.p99)}</dd>
+      </div>
+    </dl>
+  );
+}
+
+/** A histogram of the 22 buckets of durations, of which one at least is not empty. */
+function Histogram({ buckets, label }: { buckets: number[]; label: string }) {
   const top = Math.max(...buckets);
   const first = buckets.findIndex((n) => n > 0);
   let last = buckets.length - 1;

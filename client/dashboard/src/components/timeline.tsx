@@ -9,22 +9,25 @@ import { SignShape } from "./sign";
 import { Virtual } from "./virtual";
 
 const rowHeight = 26;
+const headRows = 2; // the axis and the turns
 
 const toneOf: Record<Bar["outcome"], Tone> = { running: "run", ok: "ok", failed: "bad", cancelled: "off", none: "wait" };
 export const outcomeWord: Record<Bar["outcome"], string> = { running: "running", ok: "done", failed: "failed", cancelled: "cancelled", none: "" };
 
-export function barText(bar: Bar, now: number): string {
+/** attempt: of an activity that is leased. */
+export function barText(bar: Bar, now: number, attempt = 1): string {
   if (bar.kind === "point") return "";
   const length = duration((bar.to ?? now) - bar.from);
   if (bar.to === null && bar.due !== null) return bar.due > now ? `due in ${shortDuration(bar.due - now)}` : `due since ${shortDuration(now - bar.due)}`;
-  return bar.to === null ? `running ${length}` : length;
+  return bar.to === null ? `running ${length}${attempt > 1 ? `, attempt ${attempt}` : ""}` : length;
 }
 
 function cut(text: string, chars: number): string {
   return text.length <= chars ? text : `${text.slice(0, Math.max(1, chars - 1))}…`;
 }
 
-export function Timeline({ bars, end, selected }: { bars: Bar[]; end: number | null; selected: string | null }) {
+/** turns: when they were stored. attempts: of activities that are leased, by event. */
+export function Timeline({ bars, turns, attempts, end, selected }: { bars: Bar[]; turns: number[]; attempts: ReadonlyMap<string, number>; end: number | null; selected: string | null }) {
   if (end === null) void second.value;
   const now = end ?? serverNow();
   const start = bars.length > 0 ? bars.reduce((low, bar) => Math.min(low, bar.from), Infinity) : now;
@@ -69,11 +72,11 @@ export function Timeline({ bars, end, selected }: { bars: Bar[]; end: number | n
         </label>
       </div>
       <Virtual
-        rows={bars.length + 1}
+        rows={bars.length + headRows}
         rowHeight={rowHeight}
         label={`Timeline with ${bars.length} rows; "Events" lists the same`}
         className="timeline-rows"
-        jump={at >= 0 ? at + 1 : null}
+        jump={at >= 0 ? at + headRows : null}
         draw={(view) => {
           const labelWidth = view.width < 560 ? 112 : 208;
           const right = 12;
@@ -127,29 +130,40 @@ export function Timeline({ bars, end, selected }: { bars: Bar[]; end: number | n
                 </g>
               ))}
               {end === null && <line class="now" x1={x(now)} x2={x(now)} y1={0} y2={rows * rowHeight} />}
-              {bars.slice(Math.max(0, view.first - 1), Math.max(0, view.last - 1)).map((bar, i) => {
-                const index = Math.max(0, view.first - 1) + i + 1;
+              {view.first < headRows && <Turns turns={turns} x={x} y={rowHeight - y0} left={labelWidth} right={labelWidth + width} />}
+              {bars.slice(Math.max(0, view.first - headRows), Math.max(0, view.last - headRows)).map((bar, i) => {
+                const index = Math.max(0, view.first - headRows) + i + headRows;
                 const y = index * rowHeight - y0;
                 const tone = toneOf[bar.outcome];
                 const x1 = x(bar.from);
                 const x2 = x(bar.to ?? (bar.due !== null ? Math.max(now, bar.due) : now));
-                const text = barText(bar, now);
+                const attempt = attempts.get(bar.id);
+                const text = barText(bar, now, attempt);
                 const marked = bar.outcome === "ok" || bar.outcome === "failed" || bar.outcome === "cancelled";
-                // Behind the bar where there is room, else inside it, else before it.
                 const left = Math.max(labelWidth, x1);
-                const room = text.length * 6.2 + 10;
                 const sign = marked ? { ok: "✓ ", failed: "✗ ", cancelled: "⊘ " }[bar.outcome as "ok" | "failed" | "cancelled"] : "";
-                const place = x2 + room + (marked ? 16 : 0) < labelWidth + width ? "after" : x2 - left > room + sign.length * 6 ? "inside" : "before";
+                // Behind the bar where there is room, else inside it, else before it; shorter if it fits nowhere.
+                const placeOf = (words: string): "after" | "inside" | "before" | null => {
+                  const room = words.length * 6.2 + 10;
+                  if (x2 + room + (marked ? 16 : 0) < labelWidth + width) return "after";
+                  if (x2 - left > room + sign.length * 6) return "inside";
+                  return left - labelWidth > room ? "before" : null;
+                };
+                const shown = [text, barText(bar, now)].find((words) => placeOf(words) !== null) ?? "";
+                const place = placeOf(shown) ?? "after";
                 const textAt = place === "after" ? x2 + (marked ? 21 : 6) : place === "inside" ? left + 7 : left - 6;
                 const isSelected = selected !== null && (bar.id === selected || bar.endId === selected);
                 const chars = Math.floor((labelWidth - 16) / 6.6);
                 const id = `#${bar.id}`;
+                const label = visible(bar.label);
+                const what = bar.what && label ? `${bar.what} ` : bar.what;
                 return (
                   <g key={bar.id} class={`bar ${tone} k-${bar.kind} ${isSelected ? "selected" : ""}`} onClick={() => (bar.child ? go(hubLink(["instances", bar.child])) : setQuery({ event: bar.id, tab: "events" }))}>
-                    <title>{`${visible(bar.label)} ${id} ${text} ${outcomeWord[bar.outcome]}`}</title>
+                    <title>{`${what}${label} ${id} ${text} ${outcomeWord[bar.outcome]}`}</title>
                     <rect class="row-back" x={0} y={y} width={view.width} height={rowHeight} />
                     <text class="name" x={8} y={y + 17}>
-                      {cut(`${bar.kind === "child" ? "child " : ""}${visible(bar.label)}`, chars - id.length - 1)}
+                      <tspan class="nr">{what}</tspan>
+                      {cut(label, Math.max(4, chars - what.length - id.length - 1))}
                       <tspan class="nr"> {id}</tspan>
                     </text>
                     {bar.kind === "point" ? (
@@ -159,7 +173,7 @@ export function Timeline({ bars, end, selected }: { bars: Bar[]; end: number | n
                     )}
                     {marked && place === "after" && <SignShape tone={tone} x={x2 + 5} y={y + 7} />}
                     <text class={`length ${place}`} x={textAt} y={y + 17} text-anchor={place === "before" ? "end" : "start"}>
-                      {place === "after" ? text : sign + text}
+                      {place === "after" || shown === "" ? shown : sign + shown}
                     </text>
                   </g>
                 );
@@ -170,5 +184,27 @@ export function Timeline({ bars, end, selected }: { bars: Bar[]; end: number | n
         }}
       />
     </div>
+  );
+}
+
+/** A mark for each turn; those that would touch are drawn as one. */
+function Turns({ turns, x, y, left, right }: { turns: number[]; x: (ms: number) => number; y: number; left: number; right: number }) {
+  let last = -Infinity;
+  const marks: number[] = [];
+  for (const ms of turns) {
+    const at = x(ms);
+    if (at < left || at > right || at - last < 3) continue;
+    last = at;
+    marks.push(at);
+  }
+  return (
+    <g class="turns">
+      <text class="name" x={8} y={y + 17}>
+        {turns.length === 1 ? "1 turn" : `${turns.length} turns`}
+      </text>
+      {marks.map((at) => (
+        <rect key={at} class="turn" x={Math.min(at, right - 2)} y={y + 5} width={2} height={16} />
+      ))}
+    </g>
   );
 }

@@ -35,7 +35,8 @@ export function DeadLetters() {
   const rows = [...groups.values()].sort((a, b) => b.n - a.n);
   const allowed = mayBulk(["redrive_dead_letter", "discard_dead_letter"]);
   const total = glance.value?.dead_letters.reduce((n, d) => n + d.count.n, 0) ?? null;
-  const filterOf = (g: Group): Record<string, unknown> => ({ queue: g.queue, reason: g.reason, ...(g.name ? { name: g.name } : {}) });
+  // A filter cannot ask for letters without a name: such a group has neither link nor actions.
+  const filterOf = (g: Group): Record<string, unknown> => ({ ...filter, queue: g.queue, reason: g.reason, name: g.name });
   return (
     <>
       <PageHead title="Dead letters" />
@@ -57,7 +58,8 @@ export function DeadLetters() {
               {
                 key: "name",
                 label: "Name",
-                cell: (g) => <a href={link(route.value.path, filterOf(g) as Record<string, string>)}>{visible(g.name) || "no name"}</a>,
+                grow: true,
+                cell: (g) => (g.name === "" ? <span class="muted">no name</span> : <a href={link(route.value.path, filterOf(g) as Record<string, string>)}>{visible(g.name)}</a>),
               },
               { key: "queue", label: "Queue", rank: 2, cell: (g) => g.queue },
               { key: "reason", label: "Reason", cell: (g) => <code>{visible(g.reason)}</code>, rank: 2 },
@@ -68,7 +70,7 @@ export function DeadLetters() {
                     {
                       key: "actions",
                       label: "Whole group",
-                      cell: (g: Group) => (
+                      cell: (g: Group) => g.name !== "" && (
                         <div class="actions">
                           {allowed.map((a) => (
                             <button key={a} type="button" class={`button small ${toneOf(a)}`} onClick={() => bulk({ action: a, ids: null, filter: filterOf(g), upto: list.resource.data?.upto ?? null, what: "dead letter" })}>

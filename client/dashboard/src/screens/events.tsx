@@ -5,7 +5,7 @@ import { hubPath, type HubEvent, type Page, type Subscription } from "../api";
 import { Ago, Empty, PageHead, Panel, Show, SqlButton, Tabs, Time } from "../components/bits";
 import { download, Filters } from "../components/list";
 import { Table } from "../components/table";
-import { count, number, plural, visible } from "../format";
+import { count, middle, number, plural, visible } from "../format";
 import { useApi } from "../load";
 import { onMessage, want } from "../live";
 import { hub, link, queryOf, route, zone } from "../state";
@@ -188,6 +188,27 @@ export function Audit({ subject }: { subject: string }) {
     <Panel title="Audit" flush tools={<SqlButton sql={list.data?.sql} />}>
       <Show of={list}>{({ rows }) => (rows.length === 0 ? <Empty title="No operator has touched this" text="Cancels, revocations, replays and other calls of operators are listed here, with their reasons." /> : <EventTable rows={rows} audit />)}</Show>
     </Panel>
+  );
+}
+
+/** Of an object that does not exist: who deleted it, if the events tell, and a search for it. */
+export function Gone({ id }: { id: string }) {
+  const search = (): void => {
+    const input = document.querySelector<HTMLInputElement>("#search");
+    if (!input) return;
+    input.value = id;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    input.focus();
+  };
+  return (
+    <>
+      <Audit subject={id} />
+      <p>
+        <button type="button" class="button small" onClick={search}>
+          Search for {visible(middle(id, 40))}
+        </button>
+      </p>
+    </>
   );
 }
 

@@ -6,12 +6,13 @@ import { Empty, PageHead, Panel, Show, Span, SqlButton, State } from "../compone
 import { Graph, nodeText } from "../components/graph";
 import { Reasons } from "../components/reasons";
 import { Table } from "../components/table";
-import { flowGraph, toDot } from "../flow_graph";
+import { flowGraph, inOrder, toDot, toLines } from "../flow_graph";
 import { number, plural, visible } from "../format";
 import { useApi } from "../load";
 import { hub, hubLink, queryOf, setQuery } from "../state";
 import { serverNow } from "../time";
 import { explainClaim } from "../words";
+import { Gone } from "./events";
 import { MemberBar } from "./flows";
 
 /** Gives the browser a file. */
@@ -63,6 +64,7 @@ export function Flow({ id }: { id: string }) {
           f && (
             <>
               <Actions
+                menu
                 calls={[
                   open
                     ? {
@@ -104,12 +106,15 @@ export function Flow({ id }: { id: string }) {
               >
                 SVG
               </button>
+              <button type="button" class="button" onClick={() => save(`flow-${file}.jsonl`, toLines(f.members, f.edges))}>
+                JSON lines
+              </button>
               <SqlButton sql={f.sql} took={f.took_ms} />
             </>
           )
         }
       />
-      <Show of={flow} rows={8}>
+      <Show of={flow} rows={8} gone={<Gone id={id} />}>
         {(now) => (
           <>
             {now.cancel_reason !== null && <p class="callout warn">Cancelled: {visible(now.cancel_reason)}</p>}
@@ -118,7 +123,7 @@ export function Flow({ id }: { id: string }) {
               <Empty title="The flow has no members yet" text="It can grow until it is sealed." sql={`SELECT ${name}.add_task_to_flow('${id.replace(/'/g, "''")}', '{"key": "first", "queue": "io"}');`} />
             ) : asList ? (
               <section class="panel flush">
-                <Members rows={now.members} flow={now} />
+                <Members flow={now} />
               </section>
             ) : (
               <div class={`split flow-split ${member ? "open" : ""}`}>
@@ -147,7 +152,7 @@ export function Flow({ id }: { id: string }) {
             )}
             {!asList && now.members.length > 0 && now.members.length <= fewMembers && (
               <Panel title="Members" flush>
-                <Members rows={now.members} flow={now} />
+                <Members flow={now} />
               </Panel>
             )}
           </>
@@ -223,7 +228,8 @@ function MemberPanel({ member, flow }: { member: FlowMember; flow: FlowAnswer })
   );
 }
 
-function Members({ rows, flow }: { rows: FlowMember[]; flow: FlowAnswer }) {
+function Members({ flow }: { flow: FlowAnswer }) {
+  const rows = useMemo(() => inOrder(flow.members, flow.edges), [flow.members, flow.edges]);
   const keys = useMemo(() => new Map(rows.map((m) => [m.task_id, m.key])), [rows]);
   const before = useMemo(() => {
     const map = new Map<string, string[]>();
@@ -239,10 +245,10 @@ function Members({ rows, flow }: { rows: FlowMember[]; flow: FlowAnswer }) {
         rowKey={(m) => m.task_id}
         rowHref={(m) => hubLink(["tasks", m.task_id])}
         columns={[
-          { key: "key", label: "Member", cell: (m) => <a href={hubLink(["tasks", m.task_id])}>{visible(m.key)}</a> },
+          { key: "key", label: "Member", grow: true, cell: (m) => <a href={hubLink(["tasks", m.task_id])}>{visible(m.key)}</a> },
           { key: "state", label: "State", cell: (m) => <State state={m.state} /> },
           { key: "queue", label: "Queue", rank: 2, cell: (m) => visible(m.queue) },
-          { key: "after", label: "After", rank: 2, grow: true, cell: (m) => <span class="ellipsis">{(before.get(m.task_id) ?? []).slice(0, 6).map(visible).join(", ")}</span> },
+          { key: "after", label: "After", rank: 2, cell: (m) => <span class="ellipsis">{(before.get(m.task_id) ?? []).slice(0, 6).map(visible).join(", ")}</span> },
           { key: "attempt", label: "Attempt", num: true, rank: 3, cell: (m) => number(m.attempt_index) },
           { key: "took", label: "Took", num: true, cell: (m) => <Span from={m.started_at_ms} to={m.terminal_at_ms ?? (m.started_at_ms === null ? 0 : null)} /> },
         ]}

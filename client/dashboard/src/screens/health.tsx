@@ -89,7 +89,7 @@ export function Health() {
                         { key: "what", label: "What", cell: (s) => visible(s.what) },
                         { key: "used", label: "Used", num: true, cell: (s) => number(s.used) },
                         { key: "of", label: "Of", num: true, cell: (s) => (s.of === null ? "–" : number(s.of)) },
-                        { key: "share", label: "Share", cell: (s) => s.of !== null && <meter min={0} max={s.of} high={s.of * 0.8} value={s.used} aria-label={`${s.what}: ${s.used} of ${s.of}`} /> },
+                        { key: "share", label: "Share", cell: (s) => s.of !== null && <Share used={s.used} of={s.of} /> },
                       ]}
                     />
                   )}
@@ -167,5 +167,21 @@ export function Health() {
         )}
       </Show>
     </>
+  );
+}
+
+/** A part of a whole, drawn and in percent; what is not empty is seen, however little it is. */
+function Share({ used, of }: { used: number; of: number }) {
+  const share = of > 0 ? Math.min(1, used / of) : 0;
+  const percent = share * 100;
+  const text = used === 0 ? "0 %" : percent < 0.1 ? "below 0.1 %" : `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
+  return (
+    <span class={`share ${share > 0.8 ? "high" : ""}`}>
+      <svg width={92} height={12} aria-hidden="true" focusable="false">
+        <rect class="rail" x={0.5} y={0.5} width={91} height={11} rx={3} />
+        {used > 0 && <rect class="fill" x={1} y={1} width={Math.max(2, share * 90)} height={10} rx={2} />}
+      </svg>
+      <span class="nowrap">{text}</span>
+    </span>
   );
 }

@@ -8,7 +8,7 @@ import { link } from "../state";
 import { shortDuration } from "../time";
 
 export function Hubs() {
-  const hubs = useApi<Answer & { rows: HubRow[] }>("/hubs");
+  const hubs = useApi<Answer & { rows: HubRow[] }>("/hubs", { every: 4000 });
   return (
     <>
       <PageHead title="Hubs" tools={<SqlButton sql={hubs.data?.sql} took={hubs.data?.took_ms} />} />

@@ -13,9 +13,9 @@ import { bytes, number, visible } from "../format";
 import { useApi } from "../load";
 import { hub, hubLink, link, queryOf, route, setQuery, zone } from "../state";
 import { clock } from "../time";
-import { bars } from "../timeline";
-import { explainFetch } from "../words";
-import { Audit } from "./events";
+import { bars, turns } from "../timeline";
+import { awaitedActivity, explainFetch } from "../words";
+import { Audit, Gone } from "./events";
 import { MessageList } from "./messages";
 
 interface History {
@@ -120,6 +120,10 @@ export function Instance({ id }: { id: string }) {
   // An instance that no dispatcher has picked up has no execution, and nothing to load.
   const history = i && chosen === null ? { ...loaded, complete: true, older: null } : loaded;
   const query = Object.fromEntries(route.value.query);
+  const attempts = useMemo(() => {
+    const found = (i?.waits ?? []).map((w) => (w.reason === "activity" && chosen === i?.execution ? awaitedActivity(String(w.detail?.["text"] ?? "")) : null));
+    return new Map(found.flatMap((a) => (a ? [[a.id, a.attempt] as const] : [])));
+  }, [i?.waits, chosen]);
   const rows = useMemo(() => bars(history.events, execution?.ended_at_ms ?? null), [history.events, execution?.ended_at_ms]);
   return (
     <>
@@ -163,6 +167,7 @@ export function Instance({ id }: { id: string }) {
           i && (
             <>
               <Actions
+                menu
                 calls={[
                   i.status === "Running"
                     ? {
@@ -186,20 +191,20 @@ export function Instance({ id }: { id: string }) {
           )
         }
       />
-      <Show of={instance} rows={8}>
+      <Show of={instance} rows={8} gone={<Gone id={id} />}>
         {(now) => (
           <>
             {now.waits.length > 0 && (
               <section class="why" aria-label="Waits for">
                 <h2 class="eyebrow">Waits for</h2>
-                <Reasons rows={now.waits.map((r) => explainFetch(r, { hub: name }))} />
+                <Reasons rows={now.waits.map((r) => explainFetch(r, { hub: name }))} sql={now.waits_sql} />
               </section>
             )}
             <Tabs label="Parts of the instance" tabs={tabs} current={tab} hrefOf={(t) => link(route.value.path, { ...query, tab: t === "timeline" ? null : t, after: null })} />
             {history.error && (tab === "timeline" || tab === "events") && <ErrorView error={history.error} retry={instance.reload} />}
             {tab === "timeline" && (
               <section class="panel flush" aria-label="Timeline">
-                {history.events.length === 0 ? history.complete ? <Empty title="No events" text="The history of this execution is empty." /> : <Loading rows={6} /> : <Timeline bars={rows} end={execution?.ended_at_ms ?? null} selected={queryOf("event") || null} />}
+                {history.events.length === 0 ? history.complete ? <Empty title="No events" text="The history of this execution is empty." /> : <Loading rows={6} /> : <Timeline bars={rows} turns={turns(history.events)} attempts={attempts} end={execution?.ended_at_ms ?? null} selected={queryOf("event") || null} />}
                 <HistoryFoot history={history} total={execution?.events ?? null} />
               </section>
             )}

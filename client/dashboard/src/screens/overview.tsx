@@ -1,7 +1,7 @@
 // Does it move, does it pile up, is something wrong?
 import { useEffect } from "preact/hooks";
-import { hubPath, type Glance, type Latency, type Series } from "../api";
-import { Chart, Histogram } from "../components/chart";
+import { hubPath, type Glance, type Series } from "../api";
+import { Chart, LatencyPanel } from "../components/chart";
 import { Ago, PageHead, Panel, Show, SqlButton, Tabs } from "../components/bits";
 import { ProviderTable, QueueTable } from "./queues";
 import { count, number, rate, visible } from "../format";
@@ -30,7 +30,7 @@ export function attention(g: Glance): Attention[] {
     });
   }
   if (g.failed_last_hour !== null && g.failed_last_hour.n > 0) {
-    out.push({ tone: "bad", text: `${count(g.failed_last_hour)} failed tasks`, detail: "in the last hour", href: hubLink(["tasks"], { tab: "failed" }) });
+    out.push({ tone: "bad", text: `${count(g.failed_last_hour)} failed tasks`, detail: "in the last hour", href: hubLink(["tasks"], { tab: "failed", state: "failed" }) });
   }
   for (const q of g.queues) {
     if (q.oldest_ms !== null && q.oldest_ms > 60_000 && !q.paused) {
@@ -57,26 +57,6 @@ const ranges: [string, string][] = [
 
 export function RangeTabs({ current }: { current: string }) {
   return <Tabs label="Range" tabs={ranges} current={current} hrefOf={(r) => link(route.value.path, { range: r === "15m" ? null : r })} />;
-}
-
-export function Percentiles({ of }: { of: Latency | null }) {
-  if (!of) return <p class="muted">Not measured yet.</p>;
-  return (
-    <dl class="numbers three">
-      <div>
-        <dt>p50</dt>
-        <dd>{shortDuration(of.p50)}</dd>
-      </div>
-      <div>
-        <dt>p95</dt>
-        <dd>{shortDuration(of.p95)}</dd>
-      </div>
-      <div>
-        <dt>p99</dt>
-        <dd>{shortDuration(of.p99)}</dd>
-      </div>
-    </dl>
-  );
 }
 
 export function Overview() {
@@ -152,10 +132,7 @@ export function Overview() {
                     <Show of={series}>{() => null}</Show>
                   </Panel>
                 )}
-                <Panel title="Wait before start">
-                  <Percentiles of={s?.wait ?? now.wait} />
-                  {(s?.wait ?? now.wait) && <Histogram buckets={(s?.wait ?? now.wait)!.buckets} label="Wait before start" />}
-                </Panel>
+                <LatencyPanel title="Wait before start" of={s?.wait ?? now.wait} sql={s?.wait ? s.durations_sql : now.sql} />
                 {s && <Chart title="Oldest ready" height={128} t={s.t} sql={s.sql} unit={(ms) => shortDuration(ms)} lines={[{ label: "age", color: "warn", values: s.oldest_ms }]} />}
               </div>
               <Panel title="Task queues" flush tools={<a class="button small" href={hubLink(["queues"])}>All queues</a>}>
@@ -176,13 +153,17 @@ export function Overview() {
                 {now.intents_waiting && (
                   <div>
                     <dt>Waiting intents</dt>
-                    <dd>{count(now.intents_waiting)}</dd>
+                    <dd>
+                      <a href={hubLink(["health"])}>{count(now.intents_waiting)}</a>
+                    </dd>
                   </div>
                 )}
                 {now.expired_last_hour && (
                   <div>
                     <dt>Expired tasks, last hour</dt>
-                    <dd>{count(now.expired_last_hour)}</dd>
+                    <dd>
+                      <a href={hubLink(["tasks"], { tab: "failed", state: "expired" })}>{count(now.expired_last_hour)}</a>
+                    </dd>
                   </div>
                 )}
                 <div>

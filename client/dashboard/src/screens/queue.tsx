@@ -1,14 +1,14 @@
 // One queue of tasks: settings, latencies, what comes next, who serves it.
 import { Actions } from "../actions";
 import { hubPath, type Page, type PolicyKey, type QueueDetail, type Series, type TaskRow } from "../api";
-import { Chart, Histogram } from "../components/chart";
+import { Chart, LatencyPanel } from "../components/chart";
 import { Ago, Empty, IdLink, PageHead, Panel, Show, SqlButton, State } from "../components/bits";
 import { Table } from "../components/table";
 import { count, number, rate, visible } from "../format";
 import { useApi } from "../load";
 import { hub, hubLink, queryOf } from "../state";
 import { shortDuration } from "../time";
-import { Percentiles, RangeTabs } from "./overview";
+import { RangeTabs } from "./overview";
 import { OwnerTable } from "./workers";
 
 export function Queue({ queue }: { queue: string }) {
@@ -75,7 +75,9 @@ export function Queue({ queue }: { queue: string }) {
               </div>
               <div>
                 <dt>Delayed</dt>
-                <dd>{count(q.queue.delayed)}</dd>
+                <dd>
+                  <a href={hubLink(["tasks"], { tab: "delayed", queue })}>{count(q.queue.delayed)}</a>
+                </dd>
               </div>
               <div>
                 <dt>Suspended</dt>
@@ -85,11 +87,15 @@ export function Queue({ queue }: { queue: string }) {
               </div>
               <div>
                 <dt>Blocked</dt>
-                <dd>{count(q.queue.blocked)}</dd>
+                <dd>
+                  <a href={hubLink(["tasks"], { tab: "blocked", queue })}>{count(q.queue.blocked)}</a>
+                </dd>
               </div>
               <div>
                 <dt>Overdue leases</dt>
-                <dd class={q.queue.overdue.n > 0 ? "warn-text" : ""}>{count(q.queue.overdue)}</dd>
+                <dd>
+                  <a class={q.queue.overdue.n > 0 ? "warn-text" : ""} href={hubLink(["tasks"], { tab: "active", queue })}>{count(q.queue.overdue)}</a>
+                </dd>
               </div>
               <div>
                 <dt>Rate limit</dt>
@@ -120,18 +126,8 @@ export function Queue({ queue }: { queue: string }) {
                   ]}
                 />
               )}
-              {series.data?.wait && (
-                <Panel title="Wait before start">
-                  <Percentiles of={series.data.wait} />
-                  <Histogram buckets={series.data.wait.buckets} label="Wait before start" />
-                </Panel>
-              )}
-              {series.data?.run && (
-                <Panel title="Run time">
-                  <Percentiles of={series.data.run} />
-                  <Histogram buckets={series.data.run.buckets} label="Run time" />
-                </Panel>
-              )}
+              {series.data?.wait && <LatencyPanel title="Wait before start" of={series.data.wait} sql={series.data.durations_sql} />}
+              {series.data?.run && <LatencyPanel title="Run time" of={series.data.run} sql={series.data.durations_sql} />}
             </div>
             <Panel title="Next in claim order" flush tools={<SqlButton sql={next.data?.sql} />}>
               <Show of={next}>

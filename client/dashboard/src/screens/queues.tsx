@@ -38,11 +38,11 @@ export function QueueTable({ rows }: { rows: TaskQueue[] }) {
             </>
           ),
         },
-        { key: "ready", label: "Ready", num: true, cell: (q) => count(q.ready) },
+        { key: "ready", label: "Ready", num: true, cell: (q) => <a href={hubLink(["tasks"], { queue: q.queue })}>{count(q.ready)}</a> },
         { key: "oldest", label: "Oldest", num: true, cell: (q) => <span class={q.oldest_ms !== null && q.oldest_ms > 60_000 ? "warn-text" : ""}>{shortDuration(q.oldest_ms)}</span> },
-        { key: "active", label: "Active", num: true, rank: 2, cell: (q) => count(q.active) },
+        { key: "active", label: "Active", num: true, rank: 2, cell: (q) => <a href={hubLink(["tasks"], { tab: "active", queue: q.queue })}>{count(q.active)}</a> },
         { key: "waiting", label: "Waiting", num: true, rank: 2, cell: (q) => number(q.delayed.n + q.suspended.n + q.blocked.n) },
-        { key: "overdue", label: "Overdue", num: true, rank: 3, cell: (q) => <span class={q.overdue.n > 0 ? "warn-text" : "muted"}>{count(q.overdue)}</span> },
+        { key: "overdue", label: "Overdue", num: true, rank: 3, cell: (q) => (q.overdue.n > 0 ? <a class="warn-text" href={hubLink(["tasks"], { tab: "active", queue: q.queue })}>{count(q.overdue)}</a> : <span class="muted">0</span>) },
         { key: "in", label: "In/s", num: true, rank: 2, cell: (q) => rate(q.rates?.in) },
         { key: "done", label: "Done/s", num: true, rank: 2, cell: (q) => rate(q.rates?.done) },
         { key: "failed", label: "Failed/s", num: true, rank: 3, cell: (q) => <span class={q.rates && q.rates.failed > 0 ? "bad-text" : "muted"}>{rate(q.rates?.failed)}</span> },
@@ -54,13 +54,13 @@ export function QueueTable({ rows }: { rows: TaskQueue[] }) {
 }
 
 export function ProviderTable({ rows }: { rows: ProviderQueue[] }) {
-  const to = (q: ProviderQueue): string => hubLink([q.queue === "orchestrator" ? "messages" : q.queue === "worker" ? "work-items" : "health"]);
+  const to = (q: ProviderQueue, state?: string): string => hubLink([q.queue === "orchestrator" ? "messages" : q.queue === "worker" ? "work-items" : "health"], q.queue === "worker" && state ? { state } : {});
   return (
     <Table
       caption="Provider queues"
       rows={rows}
       rowKey={(q) => q.queue}
-      rowHref={to}
+      rowHref={(q) => to(q)}
       columns={[
         {
           key: "queue",
@@ -74,10 +74,10 @@ export function ProviderTable({ rows }: { rows: ProviderQueue[] }) {
             </>
           ),
         },
-        { key: "ready", label: "Ready", num: true, cell: (q) => count(q.ready) },
+        { key: "ready", label: "Ready", num: true, cell: (q) => <a href={to(q, "ready")}>{count(q.ready)}</a> },
         { key: "oldest", label: "Oldest", num: true, cell: (q) => shortDuration(q.oldest_ms) },
-        { key: "leased", label: "Leased", num: true, rank: 2, cell: (q) => number(q.leased) },
-        { key: "waiting", label: "Waiting", num: true, rank: 2, cell: (q) => count(q.waiting) },
+        { key: "leased", label: "Leased", num: true, rank: 2, cell: (q) => <a href={to(q, "leased")}>{number(q.leased)}</a> },
+        { key: "waiting", label: "Waiting", num: true, rank: 2, cell: (q) => <a href={to(q, "delayed")}>{count(q.waiting)}</a> },
         { key: "waiters", label: "Idle workers", num: true, rank: 3, cell: (q) => number(q.waiters) },
         { key: "in", label: "In/s", num: true, rank: 2, cell: (q) => rate(q.rates?.in) },
         { key: "done", label: "Done/s", num: true, rank: 2, cell: (q) => rate(q.rates?.done) },

@@ -1,4 +1,5 @@
 // One task: its way so far, why it is not running, attempts, bodies, waitpoints, neighbours, audit.
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Actions, type ActionCall } from "../actions";
 import { hubPath, type Explanation, type Page, type Task as TaskAnswer, type Waitpoint } from "../api";
 import { Empty, IdLink, PageHead, Panel, Show, Span, SqlButton, State, Tabs, Time } from "../components/bits";
@@ -10,8 +11,9 @@ import { number, visible } from "../format";
 import { useApi } from "../load";
 import { hub, hubLink, link, queryOf, route, second } from "../state";
 import { duration, serverNow } from "../time";
+import { idleScale, linearScale, ticks, type Bar, type Scale } from "../timeline";
 import { explainClaim, stateWord, type Tone } from "../words";
-import { Audit } from "./events";
+import { Audit, Gone } from "./events";
 import { PolicyTable } from "./queue";
 
 interface PathStep {
@@ -37,29 +39,66 @@ export function pathOf(t: TaskAnswer): PathStep[] {
   return steps;
 }
 
+/** The axis of a way: linear, unless that would hide an attempt beside long waits, which are cut then. */
+function pathScale(steps: PathStep[], start: number, now: number): Scale {
+  const total = Math.max(1, now - start);
+  if (steps.every((s) => s.tone === "wait" || ((s.to ?? now) - s.from) / total > 0.015)) return linearScale(start, now);
+  const bars = steps.map((s): Bar => ({ id: "", what: "", label: s.label, kind: s.tone === "wait" ? "wait" : "activity", from: s.from, to: s.to, outcome: "none", due: null, child: null, endId: null }));
+  return idleScale(bars, start, now, now);
+}
+
 function PathBar({ task }: { task: TaskAnswer }) {
   if (task.terminal_at_ms === null) void second.value;
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const element = box.current!;
+    const measure = (): void => setWidth(element.clientWidth);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
   const now = task.terminal_at_ms ?? serverNow();
   const steps = pathOf(task);
   const start = task.created_at_ms;
-  const total = Math.max(1, now - start);
-  // Each step is seen, however short; the rest is shared by length.
-  const least = Math.min(0.06, 0.5 / Math.max(1, steps.length));
-  const lengths = steps.map((s) => Math.max(0, (s.to ?? now) - s.from) / total);
-  const free = 1 - least * steps.length;
-  const sum = lengths.reduce((a, b) => a + b, 0) || 1;
-  let x = 0;
+  const scale = pathScale(steps, start, now);
+  const x = (ms: number): number => scale.at(ms) * width;
+  const marks = scale.gaps.length > 0 ? scale.gaps.map((g) => ({ x: x(g.from), text: duration(g.to - g.from) })) : ticks(start, now, Math.max(2, Math.floor(width / 90))).map((ms) => ({ x: x(ms), text: ms === start ? "0 s" : duration(ms - start) }));
   const { tone, word } = stateWord(task.state);
   return (
     <div class="path">
-      <svg viewBox="0 0 1000 22" preserveAspectRatio="none" aria-hidden="true" focusable="false">
-        {steps.map((s, i) => {
-          const w = (least + (lengths[i]! / sum) * free) * 1000;
-          const rect = <rect key={i} class={`step ${s.tone}`} x={x + 1} y={2} width={Math.max(2, w - 2)} height={18} rx={3} />;
-          x += w;
-          return rect;
-        })}
-      </svg>
+      <div ref={box}>
+        <svg width={width} height={40} aria-hidden="true" focusable="false">
+          {steps.map((s, i) => {
+            const from = x(s.from);
+            const w = Math.max(3, x(s.to ?? now) - from - 1);
+            return (
+              <g key={i}>
+                <rect class={`step ${s.tone}`} x={Math.min(from, width - w)} y={1} width={w} height={20} rx={3} />
+                {w > s.label.length * 6.6 + 10 && (
+                  <text class={`step-label ${s.tone}`} x={from + w / 2} y={15} text-anchor="middle">
+                    {s.label}
+                  </text>
+                )}
+              </g>
+            );
+          })}
+          {scale.gaps.map((g) => (
+            <rect key={g.from} class="gap" x={x(g.from)} y={0} width={Math.max(2, x(g.to) - x(g.from))} height={22} />
+          ))}
+          {marks
+            .filter((m) => m.x < width - 24)
+            .map((m) => (
+              <g key={m.x}>
+                <line class="tick" x1={m.x + 0.5} x2={m.x + 0.5} y1={23} y2={27} />
+                <text class="axis" x={m.x + (m.x < 8 ? 0 : 3)} y={37}>
+                  {m.text}
+                </text>
+              </g>
+            ))}
+        </svg>
+      </div>
       <ol class="path-steps">
         <li>
           <span class="muted">created</span> <Time ms={task.created_at_ms} />
@@ -167,13 +206,13 @@ export function Task({ id }: { id: string }) {
         tools={
           t && (
             <>
-              <Actions calls={calls} />
+              <Actions calls={calls} menu />
               <SqlButton sql={t.sql} took={t.took_ms} />
             </>
           )
         }
       />
-      <Show of={task} rows={10}>
+      <Show of={task} rows={10} gone={<Gone id={id} />}>
         {(now) => (
           <>
             <PathBar task={now} />

@@ -5,7 +5,7 @@ import { Filters, List, useList } from "../components/list";
 import type { Column } from "../components/table";
 import { number, visible } from "../format";
 import { hub, hubLink, link, queryOf, rights, route } from "../state";
-import { tryJson } from "../json";
+import { RawJson, tryJson } from "../json";
 import { createdRange } from "./instances";
 
 const tabs: [string, string][] = [
@@ -41,12 +41,14 @@ export function Tasks() {
   for (const key of ["payload", "tags"]) {
     const text = queryOf(key);
     if (text === "") continue;
-    if (tryJson(text)?.kind === "object") filter[key] = JSON.parse(text) as unknown;
+    if (tryJson(text)?.kind === "object") filter[key] = new RawJson(text);
     else invalid.push(key);
   }
   createdRange(filter);
-  const filtered = Object.keys(filter).length > 0;
-  if (view.state) filter["state"] = view.state;
+  // Some views have tasks of several states, of which one can be chosen.
+  const state = view.state !== null && view.state.length > 1 ? view.state.filter((s) => s === queryOf("state")) : [];
+  const filtered = Object.keys(filter).length > 0 || state.length > 0;
+  if (view.state) filter["state"] = state.length > 0 ? state : view.state;
   const list = useList<TaskRow>(["tasks"], { filter, order: view.order }, (t) => t.task_id);
   const query = Object.fromEntries(route.value.query);
 
@@ -75,9 +77,10 @@ export function Tasks() {
   return (
     <>
       <PageHead title="Tasks" />
-      <Tabs label="Tasks by state" tabs={tabs} current={tab} hrefOf={(t) => link(route.value.path, { ...query, tab: t === "ready" ? null : t, after: null })} />
+      <Tabs label="Tasks by state" tabs={tabs} current={tab} hrefOf={(t) => link(route.value.path, { ...query, tab: t === "ready" ? null : t, state: null, after: null })} />
       <Filters
         fields={[
+          ...(view.state !== null && view.state.length > 1 ? [{ key: "state", label: "State", options: view.state.map((s): [string, string] => [s, s]) }] : []),
           { key: "queue", label: "Queue" },
           { key: "kind", label: "Kind" },
           { key: "worker", label: "Worker" },
@@ -99,7 +102,7 @@ export function Tasks() {
           list={list}
           caption={`Tasks, ${tab}`}
           what="task"
-          filter={filter}
+          filter={{ ...filter, order: view.order }}
           filtered={filtered}
           idOf={(t) => t.task_id}
           hrefOf={(t) => hubLink(["tasks", t.task_id])}

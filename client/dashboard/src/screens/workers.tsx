@@ -1,10 +1,10 @@
 // Owners of leases. There is no registry of workers.
-import { hubPath, type Owner, type OwnerPage, type Page, type TaskRow } from "../api";
+import { hubPath, type Owner, type OwnerPage, type Page, type TaskRow, type WorkItem } from "../api";
 import { Ago, Empty, IdLink, PageHead, Panel, Show, Span, SqlButton, Until } from "../components/bits";
 import { Table } from "../components/table";
 import { number, visible } from "../format";
 import { useApi } from "../load";
-import { hub, hubLink, queryOf, setQuery } from "../state";
+import { hub, hubLink, queryOf, rights, setQuery } from "../state";
 
 export function OwnerTable({ rows }: { rows: Owner[] }) {
   return (
@@ -82,7 +82,56 @@ function Turns({ turns }: { turns: NonNullable<OwnerPage["turns"]> }) {
   );
 }
 
+/** What an owner holds: tasks, and for operators work items. Sessions and slots have no list. */
 function Held({ owner }: { owner: string }) {
+  return (
+    <>
+      <HeldTasks owner={owner} />
+      {rights.value?.levels.includes("operator") && <HeldItems owner={owner} />}
+    </>
+  );
+}
+
+function HeldItems({ owner }: { owner: string }) {
+  const name = hub.value ?? "";
+  const items = useApi<Page<WorkItem>>(hubPath(name, ["work-items"], { filter: { locked_by: owner, state: "leased" }, limit: 50 }), { every: 4000 });
+  return (
+    <Panel
+      title={`Work items of ${visible(owner)}`}
+      flush
+      tools={
+        <>
+          <SqlButton sql={items.data?.sql} />
+          <a class="button small" href={hubLink(["work-items"], { locked_by: owner })}>
+            In the worker queue
+          </a>
+        </>
+      }
+    >
+      <Show of={items}>
+        {(page) =>
+          page.rows.length === 0 ? (
+            <Empty title={page.next === null ? "It holds no work item" : "None of the first work items is its own"} />
+          ) : (
+            <Table
+              caption={`Work items of ${owner}`}
+              rows={page.rows}
+              rowKey={(w) => w.id}
+              columns={[
+                { key: "id", label: "Id", cell: (w) => <span class="mono">{w.id}</span> },
+                { key: "name", label: "Activity", cell: (w) => visible(w.name ?? "–") },
+                { key: "instance", label: "Instance", rank: 2, cell: (w) => (w.instance_id ? <IdLink path={["h", name, "instances", w.instance_id]} id={w.instance_id} length={30} /> : "–") },
+                { key: "lease", label: "Lease", num: true, cell: (w) => <Until ms={w.locked_until_ms} /> },
+              ]}
+            />
+          )
+        }
+      </Show>
+    </Panel>
+  );
+}
+
+function HeldTasks({ owner }: { owner: string }) {
   const name = hub.value ?? "";
   const tasks = useApi<Page<TaskRow>>(hubPath(name, ["tasks"], { filter: { worker: owner, state: ["active"] }, order: "lease", limit: 50 }), { every: 4000 });
   return (
@@ -101,7 +150,7 @@ function Held({ owner }: { owner: string }) {
       <Show of={tasks}>
         {(page) =>
           page.rows.length === 0 ? (
-            <Empty title="It holds no task" text="It may hold activities, turns, sessions or slots." />
+            <Empty title="It holds no task" text="It may hold work items, sessions or slots." />
           ) : (
             <Table
               caption={`Tasks of ${owner}`}

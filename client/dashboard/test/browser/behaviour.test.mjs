@@ -96,8 +96,10 @@ test("B5 keys alone: find a failed task, replay it, see it complete", async (t) 
   await page.waitForSelector(".sub .state.ok >> text=completed");
   // Dialogs keep the focus inside, and Esc leaves.
   await page.keyboard.press(".");
-  for (let i = 0; i < 5 && (await page.evaluate(() => document.activeElement?.textContent)) !== "Delete"; i++) await page.keyboard.press("Tab");
-  await page.keyboard.press("Enter");
+  for (const text of ["⋯, more actions", "Delete"]) {
+    for (let i = 0; i < 5 && (await page.evaluate(() => document.activeElement?.textContent)) !== text; i++) await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+  }
   await page.waitForSelector("dialog #typed");
   for (let i = 0; i < 12; i++) {
     await page.keyboard.press("Tab");
@@ -105,7 +107,7 @@ test("B5 keys alone: find a failed task, replay it, see it complete", async (t) 
   }
   await page.keyboard.press("Escape");
   await page.waitForSelector("dialog", { state: "detached" });
-  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Delete");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "⋯, more actions");
   await page.keyboard.press("?");
   await page.waitForSelector("dialog >> text=Keys");
   await page.keyboard.press("Escape");
@@ -277,6 +279,7 @@ test("B9 actions: confirmation, reason, the SQL that was shown is what runs, an 
   await page.click("nav.tabs >> text=Audit");
   await page.waitForSelector("td >> text=wrong <b>input</b>");
   // Destructive: the id has to be typed in, and Enter alone does nothing.
+  await page.click("[data-actions] >> text=⋯");
   await page.click("[data-actions] >> text=Delete");
   await page.waitForSelector("#typed");
   await page.fill("#typed", task.task_id.slice(1));
@@ -386,6 +389,72 @@ test("B11 bulk: all that match and existed, not what came later; stop; a second 
   assert.deepEqual(troubles, []);
 });
 
+test("B11 a group of dead letters: its queue, reason, name, and the instance of the page; none without a name", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const nameless = fake.data.deadLetters.find((d) => d.name === null);
+  await open(page, `${fake.url}/h/app/dead-letters?instance_id=${nameless.instance_id}`);
+  const groups = page.locator(".table").first().locator("tbody tr");
+  const group = groups.filter({ hasText: "no name" });
+  assert.equal(await group.count(), 1);
+  // A filter could not tell it from the rest of its queue and reason.
+  assert.equal(await group.locator("a, button").count(), 0);
+  const named = groups.filter({ hasNotText: "no name" }).first();
+  const name = await named.locator("a").textContent();
+  const link = new URL(await named.locator("a").getAttribute("href"), fake.url);
+  assert.deepEqual([link.searchParams.get("name"), link.searchParams.get("instance_id")], [name, nameless.instance_id]);
+  await named.locator("button >> text=Discard").click();
+  await page.waitForSelector("#bulk-typed");
+  const letter = fake.data.deadLetters.find((d) => d.name === name && d.instance_id === nameless.instance_id);
+  assert.deepEqual(fake.state.bulks[0].filter, { instance_id: nameless.instance_id, queue: letter.queue, reason: letter.reason, name });
+  assert.deepEqual(troubles, []);
+});
+
+test("B11 all that match follow the index of their view", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const model = fake.data.tasks.find((x) => x.state === "failed");
+  for (let i = 0; i < 60; i++) fake.data.tasks.push({ ...model, task_id: `${model.task_id.slice(0, -3)}${100 + i}` });
+  const orders = { ready: "claim", failed: "failed" };
+  for (const [tab, order] of Object.entries(orders)) {
+    if (tab === "ready") for (let i = 0; i < 20; i++) fake.data.tasks.push({ ...model, state: "ready", task_id: `${model.task_id.slice(0, -3)}${200 + i}` });
+    await open(page, `${fake.url}/h/app/tasks?tab=${tab}`);
+    await page.locator("tbody tr input").first().check();
+    await page.click(".bulk-bar >> text=all that match");
+    await page.waitForSelector("#bulk-reason");
+    assert.equal(fake.state.bulks.at(-1).ids, null);
+    assert.equal(fake.state.bulks.at(-1).filter.order, order);
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "detached" });
+  }
+  // Counting stopped before it found one: the job may find some.
+  fake.state.bulkCount = { n: 0, capped: true };
+  await page.click(".bulk-bar >> text=all that match");
+  await page.waitForSelector("text=The job goes on behind them.");
+  assert.equal(await page.locator("dialog button.primary").isDisabled(), false);
+  fake.state.bulkCount = { n: 0, capped: false };
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("dialog", { state: "detached" });
+  await page.click(".bulk-bar >> text=all that match");
+  await page.waitForSelector("#bulk-reason");
+  assert.equal(await page.locator("dialog button.primary").isDisabled(), true);
+  assert.deepEqual(troubles, []);
+});
+
+test("messages are filtered by what they are named after", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  await open(page, `${fake.url}/h/app/messages`);
+  await page.click(".filters-toggle");
+  await page.getByLabel("Name", { exact: true }).fill("paid");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/name=paid/);
+  const raised = fake.data.messages.filter((m) => m.name === "paid");
+  assert.ok(raised.length > 0 && raised.length < fake.data.messages.length);
+  await page.waitForFunction((n) => document.querySelectorAll("tbody tr").length === n, raised.length);
+  assert.deepEqual(troubles, []);
+});
+
 test("B12 a double click acts once", async (t) => {
   const { fake, context, troubles } = await start(t);
   const page = await context.newPage();
@@ -456,6 +525,93 @@ test("a newer server than the page: reload is offered, never done", async (t) =>
   await page.waitForSelector("text=belay was updated.");
   await page.waitForTimeout(300);
   assert.equal(await page.locator("button >> text=Reload").count(), 1);
+  assert.deepEqual(troubles, []);
+});
+
+test("charts and durations as tables, with their SQL; numbers lead to what they count", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  for (const [path, titles] of [["/h/app", ["Per second", "Wait before start", "Oldest ready"]], ["/h/app/queues/images", ["Per second", "Wait before start", "Run time"]]]) {
+    await open(page, fake.url + path);
+    await page.waitForSelector(".histogram");
+    for (const title of titles) {
+      const panel = page.locator(".panel.chart", { has: page.locator("h2", { hasText: title }) });
+      await panel.locator("button >> text=As table").click();
+      await panel.locator("tbody tr").first().waitFor();
+      assert.equal(await panel.locator(".histogram, .plot").count(), 0, title);
+      await panel.locator("button >> text=SQL").click();
+      assert.match(await page.locator("dialog[open] pre").textContent(), title === "Per second" || title === "Oldest ready" ? /SELECT/ : /wait_buckets/);
+      await page.keyboard.press("Escape");
+      await panel.locator("button >> text=As chart").click();
+      await panel.locator(".histogram, .plot").waitFor();
+    }
+  }
+  await open(page, `${fake.url}/h/app`);
+  await page.locator(".strip div", { hasText: "Expired tasks" }).locator("a").click();
+  await page.waitForURL(/state=expired/);
+  await settled(page);
+  const expired = fake.data.tasks.filter((x) => x.state === "expired").length;
+  await page.waitForFunction((n) => document.querySelectorAll("tbody tr").length === n, expired);
+  // The other tab has no such state.
+  await page.locator("nav.tabs").getByText("Ended", { exact: true }).click();
+  await page.waitForURL((url) => url.searchParams.get("tab") === "ended" && !url.searchParams.has("state"));
+  assert.deepEqual(troubles, []);
+});
+
+test("what is gone shows who deleted it, and is searched for; what took too long has a narrower filter", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const task = fake.data.tasks.find((x) => x.state === "failed");
+  fake.data.tasks.splice(fake.data.tasks.indexOf(task), 1);
+  fake.data.events.push({ ...fake.data.events.find((e) => e.topic === "operator"), event_id: "1-999999", type: "task_deleted", subject: task.task_id, by: "bob", reason: "no longer needed" });
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  await page.waitForSelector("text=There is no such object");
+  await page.waitForSelector("td >> text=task_deleted");
+  await page.waitForSelector("td >> text=no longer needed");
+  await page.click("button >> text=/^Search for/");
+  assert.equal(await page.inputValue("#search"), task.task_id);
+  await page.waitForSelector("text=Nothing has this id");
+  fake.state.fail = { tasks: [504, "timed_out", "canceling statement due to statement timeout", "57014"] };
+  await open(page, `${fake.url}/h/app/tasks?tab=all&queue=mail`);
+  fake.state.fail = {};
+  await page.click("a >> text=Only what the last hour created");
+  await page.waitForURL((url) => url.searchParams.get("queue") === "mail" && url.searchParams.has("created_from"));
+  await page.waitForSelector("tbody tr");
+  assert.deepEqual(troubles, []);
+});
+
+test("what a worker holds: tasks, and for operators work items", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const item = fake.data.workItems.find((w) => w.state === "leased");
+  const owner = item.locked_by;
+  await open(page, `${fake.url}/h/app/workers?owner=${encodeURIComponent(owner)}`);
+  const held = page.locator(".panel", { has: page.locator("h2", { hasText: `Work items of ${owner}` }) });
+  await held.locator("tbody tr").first().waitFor();
+  assert.equal(await held.locator("tbody tr").count(), fake.data.workItems.filter((w) => w.locked_by === owner).length);
+  fake.state.level = "monitor";
+  await open(page, `${fake.url}/h/app/workers?owner=${encodeURIComponent(owner)}`);
+  await page.waitForSelector(`h2 >> text=Tasks of ${owner}`);
+  assert.equal(await held.count(), 0);
+  assert.deepEqual(troubles, []);
+});
+
+test("the list of hubs is read again and again; filters keep the digits of numbers", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  await open(page, fake.url);
+  const reads = () => fake.state.requests.filter((r) => r === "GET /api/v1/hubs").length;
+  const before = reads();
+  await until(() => reads() >= before + 2);
+  const asked = page.waitForRequest((r) => r.url().includes("/api/v1/h/app/tasks?"));
+  await page.goto(`${fake.url}/h/app/tasks?tab=all&payload=${encodeURIComponent('{"rows": 9007199254740993}')}`);
+  assert.match(new URL((await asked).url()).searchParams.get("filter"), /"payload":\{"rows": 9007199254740993\}/);
+  // A message is shown as far as it was read.
+  const message = fake.data.messages[0];
+  message.bytes = 70_000;
+  await open(page, `${fake.url}/h/app/messages`);
+  await page.click(`tbody button >> text=${message.id}`);
+  await page.waitForSelector("dialog[open] >> text=The beginning of 68 kB.");
   assert.deepEqual(troubles, []);
 });
 

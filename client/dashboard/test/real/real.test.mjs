@@ -63,6 +63,58 @@ test("B2 hostile values are text", async (t) => {
   assert.deepEqual(troubles, []);
 });
 
+test("B2 a hub with a hostile name is text, and works", async (t) => {
+  const name = '"><img src=x onerror=window.hacked=1>';
+  const id = sql(`SELECT task_id FROM "${name.replace(/"/g, '""')}".create_task('mail', '{}')`);
+  const { page, troubles } = await loggedIn(t);
+  await open(page, base);
+  assert.ok((await page.locator("tbody").textContent()).includes(name));
+  for (const path of ["", "/queues", "/tasks", `/tasks/${id}`, "/instances", "/events", "/health"]) {
+    await open(page, `${base}/h/${encodeURIComponent(name)}${path}`);
+    assert.ok((await page.locator(".hub-menu").textContent()).includes(name), path);
+    assert.equal(await page.locator(".callout.bad[role=alert]").count(), 0, path);
+    assert.equal(await page.locator("img").count(), 0, path);
+    assert.equal(await page.evaluate(() => window.hacked), undefined, path);
+  }
+  await page.click("button >> text=SQL >> nth=0");
+  assert.ok((await page.locator("dialog[open] pre").textContent()).includes(`"""><img src=x onerror=window.hacked=1>".`));
+  assert.deepEqual(troubles, []);
+});
+
+test("an instance: its waits are what explain_waits says; a list in the callers' order says so", async (t) => {
+  sql("SELECT waits.start_orchestration('Waits', '{}', 'waits-for-it')");
+  sql("SELECT waits.ack_orchestration_item(lock_token, 1, '[{\"event_id\": 1, \"event_type\": \"ExternalSubscribed\", \"event_data\": \"{\\\"name\\\": \\\"go\\\"}\"}]', '[{\"ActivityExecute\": {\"instance\": \"waits-for-it\", \"execution_id\": 1, \"id\": 2, \"name\": \"Charge\"}}]', '[]', '{\"orchestration_name\": \"Waits\", \"orchestration_version\": \"1\"}') FROM waits.fetch_orchestration_item(60000)");
+  const { page, troubles } = await loggedIn(t);
+  await open(page, `${base}/h/waits/instances/waits-for-it`);
+  await page.waitForSelector(".why >> text=Activity Charge #2 waits for a worker.");
+  await page.waitForSelector(".why >> text=It waits for event go.");
+  await page.click(".why button >> text=SQL");
+  const shown = await page.locator("dialog[open] pre").textContent();
+  assert.match(shown, /explain_waits\('waits-for-it', 20\)/);
+  assert.equal(JSON.parse(sql(shown.replace(/;$/, ""))).length, 2);
+  await page.keyboard.press("Escape");
+  sql("SELECT app.create_task('mail', '{\"number\": 9007199254740993}', p_task_id => '11111111-1111-4111-8111-111111111111')");
+  await open(page, `${base}/h/app/tasks?tab=all&payload=${encodeURIComponent('{"number": 9007199254740993}')}`);
+  await page.waitForSelector("tbody tr >> nth=0");
+  await page.waitForSelector(".list-foot >> text=in the order of their ids, which callers chose");
+  // The neighbour is another number.
+  await open(page, `${base}/h/app/tasks?tab=all&payload=${encodeURIComponent('{"number": 9007199254740992}')}`);
+  assert.equal(await page.locator("tbody tr").count(), 0);
+  assert.deepEqual(troubles, []);
+});
+
+test("links of the health page: how many intents wait for their target, and why the oldest failed", async (t) => {
+  sql("INSERT INTO app.intent_links VALUES ('billing', 'nowhere', now()), ('quiet', 'nowhere', now())");
+  sql("INSERT INTO app.intent_queue SELECT nextval('app.intent_queue_id'), gen_random_uuid(), now(), now() + interval '1 day', NULL, n, false, 'worker', 'billing', '', '', CASE WHEN n > 1 THEN 'server is away ' || n END, '{}' FROM generate_series(1, 3) AS n");
+  t.after(() => sql("DELETE FROM app.intent_queue; DELETE FROM app.intent_links"));
+  const { page, troubles } = await loggedIn(t);
+  await open(page, `${base}/h/app/health`);
+  const cells = (target) => page.locator("tr", { has: page.locator("td", { hasText: target }) }).locator("td").allTextContents();
+  assert.deepEqual(await cells("billing"), ["billing", "nowhere", "3", "server is away 2"]);
+  assert.deepEqual(await cells("quiet"), ["quiet", "nowhere", "0", ""]);
+  assert.deepEqual(troubles, []);
+});
+
 test("B3 the policy refuses HTML made of text", async (t) => {
   const { page } = await loggedIn(t);
   const refused = await page.evaluate(() => {
@@ -121,6 +173,7 @@ test("B9 an action: confirmation, reason, done, and told", async (t) => {
   await page.click("nav.tabs >> text=Audit");
   await page.waitForSelector("td >> text=wrong <b>input</b>");
   // Nothing is destroyed without its id.
+  await page.click("[data-actions] >> text=⋯");
   await page.click("[data-actions] >> text=Delete");
   await page.fill("#typed", id.slice(1));
   assert.equal(await page.locator("dialog button.danger").isDisabled(), true);

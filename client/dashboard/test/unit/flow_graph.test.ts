@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import type { FlowEdge, FlowMember } from "../../src/api";
-import { commonName, flowGraph, tally, toDot } from "../../src/flow_graph";
+import { commonName, flowGraph, inOrder, tally, toDot, toLines } from "../../src/flow_graph";
 import { layOut, toSvg } from "../../src/layout";
 
 const member = (key: string, queue = "q", state = "completed"): FlowMember => ({ task_id: `id-${key}`, key, state, queue, kind: "", started_at_ms: null, terminal_at_ms: null, attempt_index: 1, failure_class: null });
@@ -14,9 +14,33 @@ test("the order of rows does not change the picture", () => {
   const two = flowGraph([...members].reverse(), [...edges].reverse(), new Set());
   assert.deepEqual(one, two);
   assert.deepEqual(layOut(one, 184, 44), layOut(two, 184, 44));
+  // Nor do the ids of the members.
+  const other = (id: string): string => `${9 - id.charCodeAt(3) % 10}${id}`;
+  const renamed = flowGraph(members.map((m) => ({ ...m, task_id: other(m.task_id) })), edges.map((e) => ({ ...e, upstream_id: other(e.upstream_id), downstream_id: other(e.downstream_id) })), new Set());
+  assert.deepEqual(renamed.edges, one.edges.map((e) => ({ from: other(e.from), to: other(e.to) })));
   const layout = layOut(one, 184, 44);
   const x = new Map(layout.nodes.map((n) => [n.id, n.x]));
   assert.ok(x.get("id-a")! < x.get("id-b")! && x.get("id-b")! < x.get("id-d")!);
+});
+
+test("members stand behind those that they wait for, then by key", () => {
+  const members = ["z", "b", "join", "a", "late"].map((k) => member(k));
+  const edges = [edge("z", "a"), edge("z", "b"), edge("a", "join"), edge("b", "join"), edge("z", "late"), edge("join", "late")];
+  assert.deepEqual(inOrder(members, edges).map((m) => m.key), ["z", "a", "b", "join", "late"]);
+  assert.deepEqual(inOrder([...members].reverse(), [...edges].reverse()).map((m) => m.key), ["z", "a", "b", "join", "late"]);
+  const lines = toLines(members, edges).trimEnd().split("\n").map((l) => JSON.parse(l) as Record<string, unknown>);
+  assert.equal(lines.length, 11);
+  assert.deepEqual([lines[0]!["member"], lines[5]!["edge"]], [members[0], edges[0]]);
+});
+
+test("edges end apart from each other, and sweep to the next layer without a bend", () => {
+  const members = ["a", "b", "c", "d"].map((k) => member(k));
+  const { edges, nodes } = layOut(flowGraph(members, [edge("a", "d"), edge("b", "d"), edge("c", "d")], new Set()), 184, 44);
+  const at = new Map(nodes.map((n) => [n.id, n]));
+  const ends = edges.map((e) => e.points[e.points.length - 1]!.y).sort((x, y) => x - y);
+  assert.ok(ends[1]! - ends[0]! >= 8 && ends[2]! - ends[1]! >= 8, ends.join());
+  for (const y of ends) assert.ok(y > at.get("id-d")!.y && y < at.get("id-d")!.y + 44);
+  for (const e of edges) assert.equal(e.points.length, 2);
 });
 
 test("many equal members fold into one node, and open again", () => {

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { JsonError, parseJson, treeLines, tryJson, type JsonNode } from "../../src/json";
+import { JsonError, parseJson, RawJson, stringify, treeLines, tryJson, type JsonNode } from "../../src/json";
 
 /** Back to text: what was kept is there again. */
 function print(node: JsonNode): string {
@@ -79,4 +79,10 @@ test("a tree is opened by place, at most so many lines", () => {
   const cut = treeLines(parseJson(`[${Array.from({ length: 5000 }, (_v, i) => i).join(",")}]`), () => true, 1000);
   assert.equal(cut.length, 1001);
   assert.equal(cut[1000]!.part, "more");
+});
+
+test("documents are sent as they were written, everything else as JSON.stringify does", () => {
+  const plain = { a: [1, "x\u2028", null, true], b: { c: undefined, d: -0.5 }, "k\"": "" };
+  assert.equal(stringify(plain), JSON.stringify(plain));
+  assert.equal(stringify({ state: ["failed"], payload: new RawJson('{"id": 9007199254740993}') }), '{"state":["failed"],"payload":{"id": 9007199254740993}}');
 });

@@ -1,10 +1,10 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import type { HistoryEvent } from "../../src/api";
-import { bars, idleScale, linearScale, ticks } from "../../src/timeline";
+import { bars, idleScale, linearScale, ticks, turns } from "../../src/timeline";
 
 let last = 0;
-const event = (type: string, at: number, more: Partial<HistoryEvent> = {}): HistoryEvent => ({ event_id: String(++last), type, name: null, source_event_id: null, at_ms: at, preview: "", bytes: 0, ...more });
+const event = (type: string, at: number, more: Partial<HistoryEvent> = {}): HistoryEvent => ({ event_id: String(++last), type, name: null, source_event_id: null, at_ms: at, turn_ms: at, preview: "", bytes: 0, ...more });
 
 test("a start is paired with the event that names it", () => {
   last = 0;
@@ -32,13 +32,83 @@ test("an unpaired start runs until now, or until the end of the execution", () =
 test("types that are not known are points; ends without a start, too", () => {
   last = 0;
   const list = bars([event("SomethingNew", 5), event("ActivityCompleted", 9, { source_event_id: "77" })], null);
-  assert.deepEqual(list.map((b) => [b.kind, b.from, b.to]), [["point", 5, 5], ["point", 9, 9]]);
+  assert.deepEqual(list.map((b) => [b.kind, b.what, b.from, b.to]), [["point", "SomethingNew", 5, 5], ["point", "ActivityCompleted", 9, 9]]);
+});
+
+test("points say what they are", () => {
+  last = 0;
+  const list = bars([event("OrchestrationStarted", 0, { name: "Bill" }), event("KeyValueSet", 1, { name: "stage" }), event("CustomStatusUpdated", 2), event("TimerCreated", 3), event("ActivityScheduled", 4, { name: "Charge" })], null);
+  assert.deepEqual(list.map((b) => `${b.what} ${b.label}`.trim()), ["start Bill", "set stage", "status", "timer", "Charge"]);
+});
+
+test("turns are the times at which their events were stored", () => {
+  last = 0;
+  assert.deepEqual(turns([event("OrchestrationStarted", 0, { turn_ms: 7 }), event("ActivityScheduled", 0, { turn_ms: 7 }), event("ActivityCompleted", 90, { turn_ms: 95 })]), [7, 95]);
 });
 
 test("a cancelled activity that answers all the same has its answer", () => {
   last = 0;
   const list = bars([event("ActivityScheduled", 1), event("ActivityCancelRequested", 5, { source_event_id: "1" }), event("ActivityCompleted", 9, { source_event_id: "1" })], null);
   assert.deepEqual(list.map((b) => [b.to, b.outcome]), [[9, "ok"]]);
+});
+
+test("events go to the waits of their name, in order; one that nothing waits for is a point", () => {
+  last = 0;
+  const list = bars(
+    [
+      event("ExternalSubscribed", 0, { name: "go" }),
+      event("ExternalSubscribed", 10, { name: "go" }),
+      event("ExternalSubscribed", 20, { name: "stop" }),
+      event("ExternalEvent", 30, { name: "go" }),
+      event("ExternalEvent", 40, { name: "other" }),
+      event("ExternalEvent", 50, { name: "go" }),
+      event("ExternalEvent", 60, { name: "go" }),
+    ],
+    null,
+  );
+  assert.deepEqual(
+    list.map((b) => [b.id, b.kind, b.to, b.outcome, b.endId]),
+    [
+      ["1", "wait", 30, "ok", "4"],
+      ["2", "wait", 50, "ok", "6"],
+      ["3", "wait", null, "running", null],
+      ["5", "point", 40, "none", null],
+      ["7", "point", 60, "none", null],
+    ],
+  );
+});
+
+test("a wait that is cancelled gets nothing: the next of its name does, also if it comes later", () => {
+  last = 0;
+  const first = bars([event("ExternalSubscribed", 0, { name: "go" }), event("ExternalSubscribed", 1, { name: "go" }), event("ExternalEvent", 5, { name: "go" }), event("ExternalSubscribedCancelled", 9, { source_event_id: "1" })], null);
+  assert.deepEqual(first.map((b) => [b.id, b.to, b.outcome]), [["1", 9, "cancelled"], ["2", 9, "ok"], ["3", 5, "none"]]);
+  last = 0;
+  const later = bars([event("ExternalSubscribed", 0, { name: "go" }), event("ExternalEvent", 5, { name: "go" }), event("ExternalSubscribedCancelled", 9, { source_event_id: "1" }), event("ExternalSubscribed", 12, { name: "go" })], null);
+  assert.deepEqual(later.map((b) => [b.id, b.kind, b.to, b.outcome]), [["1", "wait", 9, "cancelled"], ["2", "point", 5, "none"], ["4", "wait", 12, "ok"]]);
+});
+
+test("messages of a queue wait for a subscription; a cancelled one takes none", () => {
+  last = 0;
+  const list = bars(
+    [
+      event("ExternalEventPersistent", 1, { name: "mail" }),
+      event("ExternalSubscribedPersistent", 4, { name: "mail" }),
+      event("ExternalSubscribedPersistent", 5, { name: "mail" }),
+      event("ExternalSubscribedPersistent", 6, { name: "mail" }),
+      event("ExternalSubscribedPersistentCancelled", 7, { source_event_id: "3" }),
+      event("ExternalEventPersistent", 8, { name: "mail" }),
+    ],
+    null,
+  );
+  assert.deepEqual(
+    list.map((b) => [b.id, b.kind, b.to, b.outcome]),
+    [
+      ["1", "point", 1, "none"],
+      ["2", "wait", 4, "ok"],
+      ["3", "wait", 7, "cancelled"],
+      ["4", "wait", 8, "ok"],
+    ],
+  );
 });
 
 test("50,000 events take little time", () => {

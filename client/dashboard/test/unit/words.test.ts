@@ -7,16 +7,16 @@ import { errorWords, explainClaim, explainFetch, explainWorkItem, stateWord } fr
 // The reasons that the server has, from its sources: a new one needs its sentence here.
 function reasonsOf(file: string): string[] {
   const text = readFileSync(`../../src/ops/${file}`, "utf8");
-  const found = [...text.matchAll(/add\(\s*(?:[^"();]*\?\s*)?"([a-z_]+)"(?:\s*:\s*"([a-z_]+)")?/g)].flatMap((m) => [m[1]!, m[2]]);
+  const found = [...text.matchAll(/add\(\s*\{?(?:[^"();]*\?\s*)?"([a-z_]+)"(?:\s*:\s*"([a-z_]+)")?/g)].flatMap((m) => [m[1]!, m[2]]);
   return [...new Set(found.filter((word): word is string => word !== undefined))];
 }
 const claim = reasonsOf("task/read_tasks.cpp");
-const fetch = [...reasonsOf("management/explain_fetch.cpp"), "activity", "timer", "event", "child"];
+const fetch = [...reasonsOf("management/explain_fetch.cpp"), ...reasonsOf("management/explain_waits.cpp")];
 const item = reasonsOf("management/explain_work_item.cpp");
 
 test("the reasons of the server are found in its sources", () => {
   assert.ok(claim.includes("queue_limits_locked") && claim.includes("capabilities_missing") && claim.length >= 19, claim.join());
-  assert.ok(fetch.includes("never_started") && fetch.length >= 13, fetch.join());
+  assert.ok(["never_started", "activity", "timer", "message", "child", "event"].every((r) => fetch.includes(r)) && fetch.length >= 14, fetch.join());
   assert.ok(item.includes("session_held") && item.includes("tag_needed") && item.includes("fetchable") && item.length >= 9, item.join());
 });
 
@@ -36,7 +36,14 @@ test("every reason has its sentence, and what is stuck has a next step", () => {
 
 test("details are part of the sentence", () => {
   // The sentence does not say when: the time that is left stands beside it.
-  assert.equal(explainFetch({ reason: "timer", detail: { id: 7, name: "" }, until_ms: 41_000 }, { hub: "app" }).text, "It waits for timer #7.");
+  assert.equal(explainFetch({ reason: "timer", detail: { text: "#7" }, until_ms: 41_000 }, { hub: "app" }).text, "It waits for timer #7.");
+  const activity = (text: string) => explainFetch({ reason: "activity", detail: { text }, until_ms: null }, { hub: "app" });
+  assert.equal(activity("Charge: all #7: leased by w #1: ready, attempt 2").text, "Activity Charge: all #7 is leased by w #1: ready, attempt 2.");
+  assert.equal(activity("Charge #7: leased by w, attempt 1").text, "Activity Charge #7 is leased by w.");
+  assert.equal(activity("#9: ready").text, "Activity #9 waits for a worker.");
+  assert.equal(activity("#9: ready").calm, false);
+  assert.equal(activity("Ship #8: delayed").text, "Activity Ship #8 is delayed.");
+  assert.deepEqual(explainFetch({ reason: "child", detail: { text: "c" }, until_ms: null }, { hub: "app" }).links[0]!.path, ["h", "app", "instances", "c"]);
   assert.match(explainClaim({ reason: "capabilities_missing", detail: { missing: ["avx2"] }, until_ms: null }, { hub: "app", queue: "cpu" }).text, /avx2.*cpu/);
   const blocked = explainClaim({ reason: "blocked_by_upstream", detail: { upstream: [{ task_id: "t1", state: "active" }] }, until_ms: null }, { hub: "app", queue: "cpu" });
   assert.deepEqual(blocked.links[0]!.path, ["h", "app", "tasks", "t1"]);
