@@ -9,10 +9,6 @@
 namespace belay::test {
 namespace {
 
-std::string enqueue(const std::string& name) {
-    return "SELECT app.enqueue_worker_work('{\"ActivityExecute\":{\"name\":\"" + name + "\"}}')";
-}
-
 constexpr const char* kFetch =
     "SELECT work_item::jsonb -> 'ActivityExecute' ->> 'name' FROM app.fetch_work_item(3600000)";
 
@@ -42,27 +38,6 @@ const std::vector<std::string> kCalls = {
     "SELECT count(*) FROM app.list_instances()",
     "SELECT count(*) FROM app.list_tasks()",
     "SELECT app.glance()",
-};
-
-// Three servers for all tests, because they take long to make. Each test makes its hubs; they are
-// removed after it.
-class Citus : public testing::Test {
- protected:
-    static void SetUpTestSuite() { shared = std::make_unique<Nodes>(); }
-    static void TearDownTestSuite() { shared.reset(); }
-    void TearDown() override {
-        Conn conn = nodes.coordinator.connect();
-        const Rows hubs = conn.exec("SELECT hub, host IS NOT NULL FROM belay.hub_locations");
-        for (int row = 0; row < hubs.size(); ++row) {
-            if (*hubs.at(row, 1) == "t") {
-                nodes.bring_back(*hubs.at(row, 0));
-            }
-            conn.exec("SELECT belay.drop_hub('" + *hubs.at(row, 0) + "', true)");
-        }
-    }
-
-    static inline std::unique_ptr<Nodes> shared;
-    Nodes& nodes = *shared;
 };
 
 // SO-37: on its node a hub is served from its shards: no call opens a table under the hub's own
