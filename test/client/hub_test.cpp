@@ -1061,7 +1061,7 @@ TEST_F(ClientHub, HasACallForEveryFunction) {
         "call_handler", "event_horizon_pid", "faults", "hub_mark_in", "hub_mark_out",
         "hub_mark_recv", "hub_mark_send", "hub_option_rows", "hub_rows", "inject_fault",
         "instance_key", "quarantined_hubs", "random_int8", "receive_intents", "run_as_owner",
-        "shared_memory", "stat_latency", "stat_queues", "stat_task_queues", "turn_token",
+        "shard_rows", "shared_memory", "stat_latency", "stat_queues", "stat_task_queues", "turn_token",
         "task_is_sound", "validator", "work_token", "worker_rows",
         // list_instances has a filter for it.
         "list_instances_by_status",
