@@ -478,24 +478,6 @@ const Hub* read_hub(Oid schema, bool lenient) {
     return nullptr;
 }
 
-// Citus copies the rows of a schema that it distributes, and leaves them on the coordinator too.
-void refuse_unadopted(const Hub& hub) {
-    const Shard* shard = shard_of(hub, "belay_hub");
-    Relation shell = shard == nullptr ? nullptr : try_table_open(shard->shell, AccessShareLock);
-    if (shell == nullptr) {
-        return;
-    }
-    const bool left = RelationGetNumberOfBlocks(shell) > 0;
-    table_close(shell, AccessShareLock);
-    if (left) {
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("hub \"%s\" was distributed without belay", NameStr(hub.name)),
-                        errdetail("Its functions are not on the other nodes."),
-                        errhint("Call belay.adopt_distribution(%s).",
-                                quote_literal_cstr(NameStr(hub.name)))));
-    }
-}
-
 const Hub* served(const Hub* hub, bool lenient) {
     if (hub == nullptr || !hub->elsewhere) {
         return hub;

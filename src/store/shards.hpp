@@ -45,6 +45,9 @@ std::optional<Place> place_by_citus(Oid schema);
 // The same as nodes reach each other.
 std::optional<Place> node_by_citus(Oid schema);
 
+// Raises 55000 on the coordinator for a hub that was distributed by Citus' own function.
+void refuse_unadopted(const Hub& hub);
+
 // The shard of a table; null if the hub is local, or has no such table.
 const Shard* shard_of(const Hub& hub, std::string_view table);
 // The table, index, view or sequence that serves under this name.
