@@ -230,6 +230,20 @@ BELAY_FUNCTION(belay_hub_rows) {
     return 0;
 }
 
+BELAY_FUNCTION(belay_shard_rows) {
+    const auto answer = entry::answer_rows(fcinfo);
+    for (const auto& size : ops::list_shards()) {
+        const Datum values[] = {
+            ObjectIdGetDatum(size.schema),   ObjectIdGetDatum(size.shell),
+            ObjectIdGetDatum(size.relation), ObjectIdGetDatum(size.toast),
+            Int64GetDatum(size.pages),
+        };
+        const bool nulls[lengthof(values)] = {};
+        answer.add(values, nulls);
+    }
+    return 0;
+}
+
 BELAY_FUNCTION(belay_hub_option_rows) {
     const auto answer = entry::answer_rows(fcinfo);
     ops::list_hubs(
@@ -287,6 +301,28 @@ BELAY_FUNCTION(belay_move_hub) {
                   entry::required_text(fcinfo, 1, "p_host"), PG_GETARG_INT32(2),
                   entry::required_text(fcinfo, 3, "p_mode"));
     PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_rebalance_hubs) {
+    entry::refuse_null(fcinfo, 1, "p_dry_run");
+    const auto moves =
+        ops::rebalance_hubs(entry::required_text(fcinfo, 0, "p_mode"), PG_GETARG_BOOL(1));
+    const auto answer = entry::answer_rows(fcinfo);
+    for (const auto& move : moves) {
+        auto* hub = static_cast<Name>(palloc(NAMEDATALEN));
+        namestrcpy(hub, move.hub);
+        const Datum values[] = {
+            NameGetDatum(hub),
+            CStringGetTextDatum(move.from.host),
+            Int32GetDatum(move.from.port),
+            CStringGetTextDatum(move.to.host),
+            Int32GetDatum(move.to.port),
+            BoolGetDatum(move.done),
+        };
+        const bool nulls[lengthof(values)] = {};
+        answer.add(values, nulls);
+    }
+    return 0;
 }
 
 BELAY_FUNCTION(belay_create_hub_family) {

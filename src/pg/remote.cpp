@@ -166,9 +166,7 @@ void advance_asking(Remote* remote) {
     }
 }
 
-}  // namespace
-
-RemoteTarget read_remote_target(Oid role, const char* server, MemoryContext memory) {
+void begin_to_watch() {
     if (!watching) {
         watching = true;
         CacheRegisterSyscacheCallback(FOREIGNSERVEROID, belay_remote_changed, 0);
@@ -181,6 +179,12 @@ RemoteTarget read_remote_target(Oid role, const char* server, MemoryContext memo
             ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
         }
     }
+}
+
+}  // namespace
+
+RemoteTarget read_remote_target(Oid role, const char* server, MemoryContext memory) {
+    begin_to_watch();
     const ForeignServer* found = GetForeignServerByName(server, false);
     if (!may_use_server(found->serverid, role)) {
         ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -212,6 +216,39 @@ RemoteTarget read_remote_target(Oid role, const char* server, MemoryContext memo
     pairs.add(memory, "client_encoding", GetDatabaseEncodingName());
     pairs.add(memory, "fallback_application_name", "belay relay");
     return {pairs.keywords, pairs.values, required};
+}
+
+RemoteTarget read_node_target(Oid role, const char* host, int32 port, MemoryContext memory) {
+    begin_to_watch();
+    const char* conninfo = GetConfigOption("citus.node_conninfo", true, false);
+    char* error = nullptr;
+    PQconninfoOption* options = PQconninfoParse(conninfo == nullptr ? "" : conninfo, &error);
+    if (options == nullptr) {
+        PQfreemem(error);
+        ereport(ERROR, (errcode(ERRCODE_CONFIG_FILE_ERROR),
+                        errmsg("setting citus.node_conninfo cannot be read")));
+    }
+    // Nothing raises before they are given back, but for want of memory.
+    Size count = 0;
+    while (options[count].keyword != nullptr) {
+        ++count;
+    }
+    const Size room = count + 8;
+    Pairs pairs{static_cast<const char**>(MemoryContextAllocZero(memory, sizeof(char*) * room)),
+                static_cast<const char**>(MemoryContextAllocZero(memory, sizeof(char*) * room)), 0};
+    for (const PQconninfoOption* option = options; option->keyword != nullptr; ++option) {
+        if (option->val != nullptr) {
+            pairs.add(memory, option->keyword, option->val);
+        }
+    }
+    PQconninfoFree(options);
+    pairs.add(memory, "host", host);
+    pairs.add(memory, "port", psprintf("%d", port));
+    pairs.add(memory, "dbname", get_database_name(MyDatabaseId));
+    pairs.add(memory, "user", GetUserNameFromId(role, false));
+    pairs.add(memory, "client_encoding", GetDatabaseEncodingName());
+    pairs.add(memory, "fallback_application_name", "belay relay");
+    return {pairs.keywords, pairs.values, false};
 }
 
 uint64 remote_generation() {

@@ -25,6 +25,10 @@ struct RemoteTarget {
 // user, not the one of the mapping.
 RemoteTarget read_remote_target(Oid role, const char* server, MemoryContext memory);
 
+// The same for a node of the Citus cluster: the role's own name and this database, with the
+// parameters that the setting citus.node_conninfo has for all nodes, as Citus itself connects.
+RemoteTarget read_node_target(Oid role, const char* host, int32 port, MemoryContext memory);
+
 // Counts changes of foreign servers, user mappings and roles in this session.
 uint64 remote_generation();
 

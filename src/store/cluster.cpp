@@ -12,7 +12,6 @@ namespace belay::store {
 
 namespace {
 
-// The nodes that take shards, in the order in which Citus goes round them.
 constexpr const char* kNodes = R"sql(
     SELECT n.groupid, n.nodename, n.nodeport,
            (SELECT pg_catalog.count(*)
@@ -26,25 +25,34 @@ constexpr const char* kNodes = R"sql(
      ORDER BY n.nodename COLLATE "C", n.nodeport
 )sql";
 
-struct Listed {
-    Node node;
-    int64 hubs;
-};
-
 Datum column(uint64 row, int number) {
     bool null = false;
     return heap_getattr(SPI_tuptable->vals[row], number, SPI_tuptable->tupdesc, &null);
 }
 
-std::span<const Listed> nodes() {
+constexpr const char* kForeignKeys = R"sql(
+    SELECT pg_catalog.quote_ident(k.conname)
+      FROM pg_catalog.pg_constraint AS k
+      JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) k.conrelid
+      JOIN pg_catalog.pg_class AS r ON r.oid OPERATOR(pg_catalog.=) k.confrelid
+     WHERE k.contype OPERATOR(pg_catalog.=) 'f'
+       AND (c.relnamespace OPERATOR(pg_catalog.=) $1)
+           OPERATOR(pg_catalog.<>) (r.relnamespace OPERATOR(pg_catalog.=) $1)
+     ORDER BY 1
+     LIMIT 1
+)sql";
+
+}  // namespace
+
+std::span<ListedNode> list_nodes() {
     MemoryContext memory = CurrentMemoryContext;
     return pg::with_spi([memory] {
         pg::pass_store_faults();
         if (SPI_execute(kNodes, true, 0) != SPI_OK_SELECT) {
             elog(ERROR, "could not list the nodes of Citus");
         }
-        auto* listed =
-            static_cast<Listed*>(MemoryContextAlloc(memory, sizeof(Listed) * (SPI_processed + 1)));
+        auto* listed = static_cast<ListedNode*>(
+            MemoryContextAlloc(memory, sizeof(ListedNode) * (SPI_processed + 1)));
         for (uint64 i = 0; i < SPI_processed; ++i) {
             MemoryContext old = MemoryContextSwitchTo(memory);
             listed[i] = {{DatumGetInt32(column(i, 1)), TextDatumGetCString(column(i, 2)),
@@ -52,14 +60,34 @@ std::span<const Listed> nodes() {
                          DatumGetInt64(column(i, 4))};
             MemoryContextSwitchTo(old);
         }
-        return std::span<const Listed>(listed, static_cast<std::size_t>(SPI_processed));
+        return std::span<ListedNode>(listed, static_cast<std::size_t>(SPI_processed));
     });
 }
 
-}  // namespace
+bool has_nodes() {
+    return !list_nodes().empty();
+}
+
+const char* foreign_key_across(Oid schema) {
+    MemoryContext memory = CurrentMemoryContext;
+    return pg::with_spi([schema, memory] {
+        pg::pass_store_faults();
+        Oid types[] = {OIDOID};
+        Datum values[] = {ObjectIdGetDatum(schema)};
+        const int result =
+            SPI_execute_with_args(kForeignKeys, lengthof(types), types, values, nullptr, true, 1);
+        if (result != SPI_OK_SELECT) {
+            elog(ERROR, "could not look for foreign keys: %s", SPI_result_code_string(result));
+        }
+        return SPI_processed == 0
+                   ? nullptr
+                   : MemoryContextStrdup(
+                         memory, SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1));
+    });
+}
 
 std::optional<Node> find_node(const char* host, int32 port) {
-    for (const Listed& listed : nodes()) {
+    for (const ListedNode& listed : list_nodes()) {
         if (strcmp(listed.node.host, host) == 0 && listed.node.port == port) {
             return listed.node;
         }
@@ -68,8 +96,8 @@ std::optional<Node> find_node(const char* host, int32 port) {
 }
 
 Node emptiest_node() {
-    const Listed* best = nullptr;
-    for (const Listed& listed : nodes()) {
+    const ListedNode* best = nullptr;
+    for (const ListedNode& listed : list_nodes()) {
         if (best == nullptr || listed.hubs < best->hubs) {
             best = &listed;
         }
@@ -83,7 +111,7 @@ Node emptiest_node() {
 }
 
 void choose_next_node(const Node& node) {
-    const auto all = nodes();
+    const auto all = list_nodes();
     std::size_t index = 0;
     while (index < all.size() && all[index].node.group != node.group) {
         ++index;

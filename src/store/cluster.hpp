@@ -11,6 +11,18 @@ struct Node {
     int32 port;
 };
 
+// The nodes that take shards, in the order in which Citus goes round them, and how many hubs each
+// has.
+struct ListedNode {
+    Node node;
+    int64 hubs;
+};
+std::span<ListedNode> list_nodes();
+bool has_nodes();
+
+// A foreign key between a table of the schema and one outside of it; null if there is none.
+const char* foreign_key_across(Oid schema);
+
 // The node of that name that takes shards.
 std::optional<Node> find_node(const char* host, int32 port);
 // The one with the fewest hubs. Raises 55000 if there is none.

@@ -240,11 +240,10 @@ constexpr auto kPaused = query<In<Text>, PauseRows>(R"sql(
      ORDER BY p.key
 )sql");
 
-// $1 tables. What vacuum or analyze found last.
-constexpr auto kEstimates = query<In<ListOf<ObjectId>>, Estimates>(R"sql(
-    SELECT CAST(c.relname AS pg_catalog.text),
-           CAST(GREATEST(c.reltuples, 0) AS pg_catalog.int8)
-      FROM pg_catalog.unnest($1) AS t(oid)
+// $1 tables, $2 their names in the hub. What vacuum or analyze found last.
+constexpr auto kEstimates = query<In<ListOf<ObjectId>, ListOf<Text>>, Estimates>(R"sql(
+    SELECT t.name, CAST(GREATEST(c.reltuples, 0) AS pg_catalog.int8)
+      FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS t(oid, name)
       JOIN pg_catalog.pg_class AS c ON c.oid {=} t.oid
 )sql");
 
@@ -504,7 +503,8 @@ Estimates row_estimates(const Hub& hub) {
                                {hub.relations.instances},
                                {hub.relations.outbox_events},
                                {hub.relations.dead_letters}};
-    return run(hub, kEstimates, std::span<const ObjectId>(tables));
+    const Text names[] = {"tasks", "instances", "outbox_events", "dead_letters"};
+    return run(hub, kEstimates, std::span<const ObjectId>(tables), std::span<const Text>(names));
 }
 
 OldestSnapshot oldest_snapshot(const Hub& hub) {

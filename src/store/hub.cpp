@@ -483,6 +483,7 @@ const Hub* served(const Hub* hub, bool lenient) {
         return hub;
     }
     if (!lenient) {
+        refuse_unadopted(*hub);
         raise_elsewhere(NameStr(hub->name));
     }
     return nullptr;

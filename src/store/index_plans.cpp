@@ -17,8 +17,8 @@
 // at its beginning. A user who writes the same comment gets such a plan for an own statement, as
 // with the same settings.
 //
-// May touch: planner settings, while a marked statement is planned. Must not: change a query, or
-// any statement that is not marked.
+// May touch: planner settings and the one by which Citus hides shards, while a marked statement is
+// planned. Must not: change a query, or any statement that is not marked.
 #include "store/index_plans.hpp"
 
 #include "pg/pg.hpp"
@@ -46,6 +46,12 @@ extern "C" PlannedStmt* belay_planner(Query* parse, const char* query_string, in
     for (const char* name : {"enable_indexscan", "enable_nestloop"}) {
         (void)set_config_option(name, "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
                                 false);
+    }
+    // Citus leaves shards out of what a client session reads of pg_class.
+    constexpr const char* kHidesShards = "citus.override_table_visibility";
+    if (GetConfigOption(kHidesShards, true, false) != nullptr) {
+        (void)set_config_option(kHidesShards, "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+                                true, 0, false);
     }
     PlannedStmt* plan = next(parse, query_string, cursor_options, params);
     AtEOXact_GUC(false, level);

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "pg/errors.hpp"
+#include "pg/list.hpp"
 #include "pg/locks.hpp"
 #include "pg/scopes.hpp"
 #include "pg/settings.hpp"
@@ -174,7 +175,10 @@ std::optional<int32> own_group() {
     return group;
 }
 
-std::optional<Place> place_of_group(int32 group) {
+namespace {
+
+// As nodes reach each other.
+std::optional<Place> node_of_group(int32 group) {
     MemoryContext memory = CurrentMemoryContext;
     std::optional<Place> place;
     scan_catalog("pg_dist_node", nullptr, nullptr,
@@ -186,12 +190,17 @@ std::optional<Place> place_of_group(int32 group) {
                      MemoryContext old = MemoryContextSwitchTo(memory);
                      place = {TextDatumGetCString(column_of(row, relation, "nodename")),
                               DatumGetInt32(column_of(row, relation, "nodeport"))};
-                     const char* node = psprintf("%s:%d", place->host, place->port);
-                     place = translated(node).value_or(*place);
                      MemoryContextSwitchTo(old);
                      return false;
                  });
     return place;
+}
+
+}  // namespace
+
+std::optional<Place> place_of_group(int32 group) {
+    const auto node = node_of_group(group);
+    return node ? translated(psprintf("%s:%d", node->host, node->port)).value_or(*node) : node;
 }
 
 Distribution find_shards(Oid schema) {
@@ -252,6 +261,12 @@ std::optional<Place> place_by_citus(Oid schema) {
                                                          : place_of_group(found.shards->group);
 }
 
+std::optional<Place> node_by_citus(Oid schema) {
+    const Distribution found = find_shards(schema);
+    return found.shards == nullptr || found.shards->here ? std::nullopt
+                                                         : node_of_group(found.shards->group);
+}
+
 const Shard* shard_of(const Hub& hub, std::string_view table) {
     if (hub.shards == nullptr) {
         return nullptr;
@@ -290,6 +305,24 @@ const char* name_in_hub(const Hub& hub, Oid relation) {
     return get_rel_name(relation);
 }
 
+// Citus copies the rows of a schema that it distributes, and leaves them on the coordinator too.
+void refuse_unadopted(const Hub& hub) {
+    const Shard* shard = shard_of(hub, "belay_hub");
+    Relation shell = shard == nullptr ? nullptr : try_table_open(shard->shell, AccessShareLock);
+    if (shell == nullptr) {
+        return;
+    }
+    const bool left = RelationGetNumberOfBlocks(shell) > 0;
+    table_close(shell, AccessShareLock);
+    if (left) {
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("hub \"%s\" was distributed without belay", NameStr(hub.name)),
+                        errdetail("Its functions are not on the other nodes."),
+                        errhint("Call belay.adopt_distribution(%s).",
+                                quote_literal_cstr(NameStr(hub.name)))));
+    }
+}
+
 bool is_index_named(const Hub& hub, std::string_view table, Relation index, const char* name) {
     const char* found = RelationGetRelationName(index);
     if (hub.shards == nullptr) [[likely]] {
@@ -297,6 +330,56 @@ bool is_index_named(const Hub& hub, std::string_view table, Relation index, cons
     }
     const Shard* shard = shard_of(hub, table);
     return strcmp(found, shard == nullptr ? name : shard_name(name, shard->id)) == 0;
+}
+
+namespace {
+
+// None of a relation that has been dropped meanwhile.
+int64 pages_of(Oid relation) {
+    HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+    if (!HeapTupleIsValid(row)) {
+        return 0;
+    }
+    const int64 pages = reinterpret_cast<Form_pg_class>(GETSTRUCT(row))->relpages;
+    ReleaseSysCache(row);
+    return pages;
+}
+
+std::optional<ShardSize> size_of_shard(Oid schema, const Shard& shard) {
+    Relation table = try_table_open(shard.relation, AccessShareLock);
+    if (table == nullptr) {
+        return std::nullopt;
+    }
+    ShardSize size{schema, shard.shell, shard.relation, table->rd_rel->reltoastrelid,
+                   table->rd_rel->relpages};
+    size.pages += OidIsValid(size.toast) ? pages_of(size.toast) : 0;
+    List* indexes = RelationGetIndexList(table);
+    ListCell* cell = nullptr;
+    foreach (cell, indexes) {
+        size.pages += pages_of(lfirst_oid(cell));
+    }
+    list_free(indexes);
+    table_close(table, AccessShareLock);
+    return size;
+}
+
+}  // namespace
+
+std::span<const ShardSize> shard_sizes() {
+    pg::List<ShardSize> sizes;
+    if (!OidIsValid(catalog("pg_dist_partition"))) {
+        return {};
+    }
+    for (const Oid schema : all_hubs()) {
+        const Distribution found = find_shards(schema);
+        for (int i = 0; found.shards != nullptr && found.shards->here && i < found.shards->count;
+             ++i) {
+            if (const auto size = size_of_shard(schema, found.shards->shards[i])) {
+                sizes.add(*size);
+            }
+        }
+    }
+    return sizes.span();
 }
 
 void make_sequences(const Hub& hub) {

@@ -42,6 +42,11 @@ std::optional<int32> own_group();
 
 // Where a hub of this database is that Citus has on another node. No value: here, or local.
 std::optional<Place> place_by_citus(Oid schema);
+// The same as nodes reach each other.
+std::optional<Place> node_by_citus(Oid schema);
+
+// Raises 55000 on the coordinator for a hub that was distributed by Citus' own function.
+void refuse_unadopted(const Hub& hub);
 
 // The shard of a table; null if the hub is local, or has no such table.
 const Shard* shard_of(const Hub& hub, std::string_view table);
@@ -51,6 +56,17 @@ Oid relation_named(const Hub& hub, const char* name);
 const char* name_in_hub(const Hub& hub, Oid relation);
 // The same for the index of a table.
 bool is_index_named(const Hub& hub, std::string_view table, Relation index, const char* name);
+
+// What a table of a hub takes on this node.
+struct ShardSize {
+    Oid schema;
+    Oid shell;
+    Oid relation;
+    Oid toast;    // invalid: it has none
+    int64 pages;  // with indexes and toast, as of the last VACUUM, ANALYZE or index build
+};
+// The shards of all hubs that this node has from Citus.
+std::span<const ShardSize> shard_sizes();
 
 // Makes the sequences that the hub lacks on this node: Citus moves rows only. Inside with_spi, as
 // the hub's owner.

@@ -6,6 +6,7 @@
 #include "store/sparse.hpp"
 
 #include "pg/compat.hpp"
+#include "store/shards.hpp"
 
 namespace belay::store {
 
@@ -42,7 +43,7 @@ bool is_plain(Relation relation) {
 }  // namespace
 
 bool may_have_rows(const Hub& hub, Sparse table) {
-    const Oid id = get_relname_relid(kNames[static_cast<int>(table)], hub.schema);
+    const Oid id = relation_named(hub, kNames[static_cast<int>(table)]);
     if (!OidIsValid(id) || !ConditionalLockRelationOid(id, AccessShareLock)) {
         return true;
     }

@@ -31,6 +31,9 @@ constexpr int64 kAnswerMs = 60 * 1000;
 // Batches that a link sends before others get their turn.
 constexpr int kMostEager = 64;
 
+// Host and port of a node, or the name of a foreign server.
+constexpr std::size_t kMostServer = 300;
+
 struct LinkKey {
     Oid hub;
     NameData target;
@@ -40,9 +43,9 @@ struct Link {
     LinkKey key;
     Link* next;  // a scan of the hash must not be open when a transaction ends
     pg::Remote remote;
-    char server[NAMEDATALEN];
-    uint64 generation;  // of foreign servers when the connection was made
-    bool wanted;        // there is something to send
+    char server[kMostServer];  // or host and port
+    uint64 generation;         // of foreign servers when the connection was made
+    bool wanted;               // there is something to send
     int64 min_age_ms;
     bool locked;  // the target, for this session
     bool ready;   // its socket has something
@@ -191,8 +194,11 @@ void read_target(store::Tables& tables, void* context) {
         return;
     }
     strlcpy(opening->link->server, opening->link->batch.server, sizeof opening->link->server);
+    const ops::RemoteBatch& batch = opening->link->batch;
     opening->target =
-        pg::read_remote_target(tables.hub.owner, opening->link->batch.server, link_memory);
+        batch.host == nullptr
+            ? pg::read_remote_target(tables.hub.owner, batch.server, link_memory)
+            : pg::read_node_target(tables.hub.owner, batch.host, batch.port, link_memory);
 }
 
 // The first intents that are due, for the error that concerns them all.

@@ -9,10 +9,6 @@
 namespace belay::test {
 namespace {
 
-std::string enqueue(const std::string& name) {
-    return "SELECT app.enqueue_worker_work('{\"ActivityExecute\":{\"name\":\"" + name + "\"}}')";
-}
-
 constexpr const char* kFetch =
     "SELECT work_item::jsonb -> 'ActivityExecute' ->> 'name' FROM app.fetch_work_item(3600000)";
 
@@ -42,27 +38,6 @@ const std::vector<std::string> kCalls = {
     "SELECT count(*) FROM app.list_instances()",
     "SELECT count(*) FROM app.list_tasks()",
     "SELECT app.glance()",
-};
-
-// Three servers for all tests, because they take long to make. Each test makes its hubs; they are
-// removed after it.
-class Citus : public testing::Test {
- protected:
-    static void SetUpTestSuite() { shared = std::make_unique<Nodes>(); }
-    static void TearDownTestSuite() { shared.reset(); }
-    void TearDown() override {
-        Conn conn = nodes.coordinator.connect();
-        const Rows hubs = conn.exec("SELECT hub, host IS NOT NULL FROM belay.hub_locations");
-        for (int row = 0; row < hubs.size(); ++row) {
-            if (*hubs.at(row, 1) == "t") {
-                nodes.bring_back(*hubs.at(row, 0));
-            }
-            conn.exec("SELECT belay.drop_hub('" + *hubs.at(row, 0) + "', true)");
-        }
-    }
-
-    static inline std::unique_ptr<Nodes> shared;
-    Nodes& nodes = *shared;
 };
 
 // SO-37: on its node a hub is served from its shards: no call opens a table under the hub's own
@@ -131,15 +106,34 @@ TEST_F(Citus, OtherNodesRefuse) {
     EXPECT_EQ(here.value("SELECT host FROM belay.hub_location('app')"), nodes.first.host);
     EXPECT_EQ(here.value("SELECT is_here FROM belay.hub_locations WHERE hub = 'app'"), "t");
     EXPECT_EQ(here.value("SELECT is_here FROM belay.hubs WHERE name = 'app'"), "t");
-    // What changes the definition of a hub is for the coordinator, or not for distributed hubs.
-    for (const std::string& sql : std::vector<std::string>{
-             "SELECT belay.grant_hub('app', 'postgres', 'client')",
-             "SELECT belay.move_hub('app', " + nodes.second.place() + ")",
-             "SELECT belay.undistribute_hub('app')", "SELECT belay.upgrade_hub('app')",
-             "SELECT belay.drop_hub('app')", "SELECT belay.set_hub_place('app', 'far', 5432)"}) {
-        EXPECT_EQ(here.error_of(sql), "0A000") << sql;
+    EXPECT_EQ(here.value("SELECT distributed FROM belay.hub_locations WHERE hub = 'app'"), "t");
+    EXPECT_EQ(here.error_of("SELECT belay.set_hub_place('app', 'far', 5432)"), "0A000");
+}
+
+// SO-47: what changes definitions runs on the coordinator, and other nodes name it.
+TEST_F(Citus, DefinitionsAreOfTheCoordinator) {
+    nodes.make_app();
+    for (Server* server : {&nodes.first, &nodes.second}) {
+        Conn conn = server->connect();
+        for (const std::string& sql : std::vector<std::string>{
+                 "SELECT belay.create_hub('another')", "CALL belay.create_hub_family('f', 2)",
+                 "SELECT belay.grant_hub('app', 'postgres', 'client')",
+                 "SELECT belay.revoke_hub('app', 'pg_monitor', 'client')",
+                 "SELECT belay.move_hub('app', " + nodes.second.place() + ")",
+                 "SELECT * FROM belay.rebalance_hubs()", "SELECT belay.distribute_hub('app')",
+                 "SELECT belay.adopt_distribution('app')", "SELECT belay.undistribute_hub('app')",
+                 "SELECT belay.upgrade_hub('app')", "SELECT belay.drop_hub('app')"}) {
+            EXPECT_EQ(conn.error_of(sql), "0A000") << sql;
+            const std::string hint = PQerrorMessage(conn.raw());
+            EXPECT_NE(hint.find("runs on the coordinator"), std::string::npos) << hint;
+            EXPECT_NE(
+                hint.find("Connect to " + nodes.coordinator.host + ":" + nodes.coordinator.port),
+                std::string::npos)
+                << hint;
+        }
     }
     Conn coordinator = nodes.coordinator.connect();
+    EXPECT_EQ(coordinator.error_of("SELECT belay.upgrade_hub('app')"), "0A000");
     EXPECT_EQ(coordinator.error_of("SELECT belay.drop_hub('app', true)"), "0A000");
     EXPECT_EQ(coordinator.error_of("SELECT belay.distribute_hub('app')"), "55000");
     EXPECT_EQ(coordinator.error_of("SELECT belay.move_hub('app', 'nowhere', 1)"), "QB006");
@@ -320,13 +314,30 @@ TEST_F(Citus, NewHubsAreLocal) {
     EXPECT_EQ(conn.value("SELECT host IS NULL AND is_here FROM belay.hub_location('app')"), "t");
 }
 
+// SO-39: a foreign key would join tables of two nodes.
+TEST_F(Citus, ForeignKeysStayInTheHub) {
+    Conn conn = nodes.coordinator.connect();
+    conn.exec("SELECT belay.create_hub('app')");
+    conn.exec(
+        "CREATE TABLE app.orders (id integer PRIMARY KEY, parent integer REFERENCES app.orders)");
+    conn.exec("CREATE TABLE outside (id integer PRIMARY KEY REFERENCES app.orders)");
+    EXPECT_EQ(conn.error_of("SELECT belay.distribute_hub('app')"), "55000");
+    conn.exec("DROP TABLE outside");
+    nodes.insist("SELECT belay.distribute_hub('app')");
+    nodes.bring_back("app");
+    conn.exec("DROP TABLE app.orders");
+}
+
 // SO-42: a schema that was distributed by hand, once it is complete; and some of its tables only.
 TEST_F(Citus, AdoptsDistributions) {
     Conn conn = nodes.coordinator.connect();
     conn.exec("SELECT belay.create_hub('app')");
     nodes.insist("SELECT citus_schema_distribute('app')");
-    EXPECT_EQ(conn.error_of(enqueue("0")), "QB017");
+    EXPECT_EQ(conn.error_of(enqueue("0")), "55000");
+    EXPECT_EQ(conn.error_of("SELECT * FROM app.list_tasks()"), "55000");
+    EXPECT_EQ(conn.error_of("SELECT * FROM belay.check_hub('app')"), "55000");
     conn.exec("SELECT belay.adopt_distribution('app')");
+    EXPECT_EQ(conn.error_of(enqueue("0")), "QB017");
     Follower follower(nodes);
     EXPECT_EQ(follower.run(enqueue("0")), "");
     EXPECT_EQ(follower.run(kFetch), "0");

@@ -1,6 +1,7 @@
 #include "nodes.hpp"
 
-#include <stdexcept>
+#include <chrono>
+#include <thread>
 
 namespace belay::test {
 namespace {
@@ -78,6 +79,33 @@ std::string Follower::run(const std::string& sql) {
         }
     }
     return "!hops";
+}
+
+void Citus::TearDown() {
+    Conn conn = nodes.coordinator.connect();
+    const Rows hubs = conn.exec("SELECT hub, host IS NOT NULL FROM belay.hub_locations");
+    for (int row = 0; row < hubs.size(); ++row) {
+        if (*hubs.at(row, 1) == "t") {
+            nodes.bring_back(*hubs.at(row, 0));
+        }
+        conn.exec("SELECT belay.drop_hub('" + *hubs.at(row, 0) + "', true)");
+    }
+}
+
+std::string enqueue(const std::string& name) {
+    return "SELECT app.enqueue_worker_work('{\"ActivityExecute\":{\"name\":\"" + name + "\"}}')";
+}
+
+testing::AssertionResult becomes(Conn& conn, const std::string& sql, const std::string& value) {
+    std::string found;
+    for (int i = 0; i < 3000; ++i) {
+        found = conn.value(sql);
+        if (found == value) {
+            return testing::AssertionSuccess();
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return testing::AssertionFailure() << sql << ": " << found;
 }
 
 }  // namespace belay::test

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -57,5 +58,22 @@ class Follower {
     Conn conn_;
     int hops_ = 0;
 };
+
+// Three servers for all tests, because they take long to make. Each test makes its hubs; they are
+// removed after it.
+class Citus : public testing::Test {
+ protected:
+    static void SetUpTestSuite() { shared = std::make_unique<Nodes>(); }
+    static void TearDownTestSuite() { shared.reset(); }
+    void TearDown() override;
+
+    static inline std::unique_ptr<Nodes> shared;
+    Nodes& nodes = *shared;
+};
+
+std::string enqueue(const std::string& name);
+
+// Whether the statement comes to return this value.
+testing::AssertionResult becomes(Conn& conn, const std::string& sql, const std::string& value);
 
 }  // namespace belay::test

@@ -1065,8 +1065,8 @@ TEST_F(ClientHub, HasACallForEveryFunction) {
         "call_handler", "event_horizon_pid", "faults", "hub_mark_in", "hub_mark_out",
         "hub_mark_recv", "hub_mark_send", "hub_option_rows", "hub_rows", "inject_fault",
         "instance_key", "quarantined_hubs", "random_int8", "receive_intents", "run_as_owner",
-        "shared_memory", "stat_latency", "stat_queues", "stat_task_queues", "turn_token",
-        "task_is_sound", "validator", "work_token", "worker_rows",
+        "shard_rows", "shared_memory", "stat_latency", "stat_queues", "stat_task_queues",
+        "turn_token", "task_is_sound", "validator", "work_token", "worker_rows",
         // list_instances has a filter for it.
         "list_instances_by_status",
         // For workers in other languages: C++ programs have Worker.
@@ -1081,8 +1081,8 @@ TEST_F(ClientHub, HasACallForEveryFunction) {
         // Places and families of hubs are set up in SQL; Family finds the hub of a key, and
         // Connection follows a hub to its place.
         "adopt_distribution", "create_hub_family", "distribute_hub", "drop_hub_family",
-        "family_hub", "family_hub_of", "hub_location", "move_hub", "remove_hub_place",
-        "set_hub_place", "undistribute_hub"};
+        "family_hub", "family_hub_of", "hub_location", "move_hub", "rebalance_hubs",
+        "remove_hub_place", "set_hub_place", "undistribute_hub"};
     int count = 0;
     for (const char* schema : {"app", "belay"}) {
         for (const auto& function : functions_of(schema)) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "pg/pg.hpp"
+#include "store/cluster.hpp"
 #include "store/hub.hpp"
 #include "store/places.hpp"
+#include "store/shards.hpp"
 
 namespace belay::ops {
 
@@ -55,6 +57,14 @@ void adopt_distribution(const char* name);
 const store::Hub& hub_to_define(const char* name, const char* function);
 // Raises 0A000 for a hub that Citus has distributed.
 void refuse_distributed(const store::Hub& hub, const char* function);
+// Raises 0A000 without Citus, and on another node than its coordinator.
+void require_coordinator(const char* function);
+// Raises QB006 for a mode that citus_schema_move does not have.
+void check_mode(const char* mode);
+// Raises 0A000 on a node of Citus that is not the coordinator.
+void refuse_on_other_nodes(const char* function);
+// Whether this is the coordinator of a cluster that has nodes for hubs.
+bool distributes_new_hubs();
 
 // Ends a part of a long operation: commits, where the caller lets it.
 using Pause = void (*)();
@@ -92,8 +102,21 @@ void upgrade_hub(const char* name, LevelsOf levels_of);
 void grant_hub(const char* name, const char* role, std::string_view level, LevelsOf levels_of);
 void revoke_hub(const char* name, const char* role, std::string_view level, LevelsOf levels_of);
 
+// A move that makes the numbers of hubs per node more even.
+struct HubMove {
+    const char* hub;
+    store::Node from;
+    store::Node to;
+    bool done;
+};
+// Moves one hub, unless it is a dry run. Returns this move and those that are left.
+std::span<const HubMove> rebalance_hubs(const char* mode, bool dry_run);
+
 // Calls visit for every hub of the database, in the order of their names.
 void list_hubs(void (*visit)(const store::HubRow& row, const void* context), const void* context);
+
+// The shards of all hubs that this node has from Citus.
+std::span<const store::ShardSize> list_shards();
 
 // One thing that is not as the hub's version asks for.
 struct HubProblem {

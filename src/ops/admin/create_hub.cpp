@@ -125,6 +125,7 @@ void check_hub_name(const char* name) {
 void create_hub(const char* name, std::string_view api_word, bool adopt,
                 std::span<const char* const> verbs) {
     refuse_in_extension_script("belay.create_hub");
+    refuse_on_other_nodes("belay.create_hub");
     check_hub_name(name);
     const store::Api api = checked_api(api_word);
     if (GetDatabaseEncoding() != PG_UTF8) {

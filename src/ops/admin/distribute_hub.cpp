@@ -13,19 +13,28 @@
 #include "pg/errors.hpp"
 #include "pg/locks.hpp"
 #include "pg/scopes.hpp"
-#include "store/cluster.hpp"
 #include "store/grants.hpp"
 #include "store/hub_files.hpp"
 #include "store/hub_row.hpp"
 #include "store/plan.hpp"
-#include "store/shards.hpp"
 
 namespace belay::ops {
 
 namespace {
 
+constexpr int32 kCoordinator = 0;
+
+[[noreturn]] void raise_not_coordinator(const char* function) {
+    const auto place = store::place_of_group(kCoordinator);
+    ereport(ERROR,
+            (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("%s runs on the coordinator", function),
+             place ? errhint("Connect to %s:%d.", place->host, place->port)
+                   : errhint("Connect there.")));
+}
+
+}  // namespace
+
 void require_coordinator(const char* function) {
-    constexpr int32 kCoordinator = 0;
     const auto group = store::own_group();
     if (!group || !OidIsValid(get_extension_oid("citus", true))) {
         ereport(
@@ -36,13 +45,20 @@ void require_coordinator(const char* function) {
                  "Move a hub between servers without Citus with belay.set_hub_place and a dump.")));
     }
     if (*group != kCoordinator) {
-        const auto place = store::place_of_group(kCoordinator);
-        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                        errmsg("%s runs on the coordinator", function),
-                        place ? errhint("Connect to %s:%d.", place->host, place->port)
-                              : errhint("Connect there.")));
+        raise_not_coordinator(function);
     }
 }
+
+void check_mode(const char* mode) {
+    constexpr std::string_view kModes[] = {"auto", "force_logical", "block_writes"};
+    if (std::find(std::begin(kModes), std::end(kModes), std::string_view(mode)) ==
+        std::end(kModes)) {
+        pg::raise_invalid("unknown_mode", "p_mode", psprintf("unrecognized mode \"%s\"", mode),
+                          "Modes are auto, force_logical and block_writes.");
+    }
+}
+
+namespace {
 
 // The hub of the caller's that Citus has distributed.
 const store::Hub& distributed_hub(const char* name, const char* function) {
@@ -93,6 +109,17 @@ void on_all_nodes(Body body) {
 
 }  // namespace
 
+void refuse_on_other_nodes(const char* function) {
+    if (store::own_group().value_or(kCoordinator) != kCoordinator) {
+        raise_not_coordinator(function);
+    }
+}
+
+bool distributes_new_hubs() {
+    return store::own_group() == kCoordinator && OidIsValid(get_extension_oid("citus", true)) &&
+           store::has_nodes();
+}
+
 void refuse_distributed(const store::Hub& hub, const char* function) {
     if (hub.shards != nullptr) {
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -128,6 +155,12 @@ void distribute_hub(const char* name, const char* host, std::optional<int32> por
                         errmsg("hub \"%s\" is not of the current version", name),
                         errhint("Call belay.upgrade_hub first.")));
     }
+    if (const char* key = store::foreign_key_across(hub.schema)) {
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("foreign key %s joins schema \"%s\" to a table outside of it", key, name),
+                 errhint("Drop it: the hub goes to another node than that table.")));
+    }
     const auto node =
         host == nullptr ? store::emptiest_node() : checked_node(host, port.value_or(5432));
     store::lock_whole_hub(hub);
@@ -151,6 +184,9 @@ void adopt_distribution(const char* name) {
     const store::Hub& hub = distributed_hub(name, "belay.adopt_distribution");
     PreventCommandIfReadOnly("belay.adopt_distribution");
     pg::lock_name(pg::LockSpace::kHubName, name);
+    for (int i = 0; i < hub.shards->count; ++i) {
+        LockRelationOid(hub.shards->shards[i].shell, AccessExclusiveLock);
+    }
     on_all_nodes([&hub] { complete(hub); });
 }
 
@@ -171,12 +207,7 @@ void undistribute_hub(const char* name) {
 }
 
 void move_hub(const char* name, const char* host, int32 port, const char* mode) {
-    constexpr std::string_view kModes[] = {"auto", "force_logical", "block_writes"};
-    if (std::find(std::begin(kModes), std::end(kModes), std::string_view(mode)) ==
-        std::end(kModes)) {
-        pg::raise_invalid("unknown_mode", "p_mode", psprintf("unrecognized mode \"%s\"", mode),
-                          "Modes are auto, force_logical and block_writes.");
-    }
+    check_mode(mode);
     (void)distributed_hub(name, "belay.move_hub");
     PreventCommandIfReadOnly("belay.move_hub");
     pg::lock_name(pg::LockSpace::kHubName, name);

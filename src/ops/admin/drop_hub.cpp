@@ -12,7 +12,6 @@
 #include "store/hub_row.hpp"
 #include "store/leases.hpp"
 #include "store/plan.hpp"
-#include "store/shards.hpp"
 
 namespace belay::ops {
 
@@ -20,6 +19,9 @@ void drop_hub(const char* name, bool force) {
     refuse_in_extension_script("belay.drop_hub");
     const store::Hub& hub = store::own_hub_left_here(name);
     PreventCommandIfReadOnly("belay.drop_hub");
+    if (hub.shards != nullptr) {
+        refuse_on_other_nodes("belay.drop_hub");
+    }
     refuse_distributed(hub, "belay.drop_hub");
     // A hub that was distributed once has left its functions on other nodes of Citus.
     const auto reach =

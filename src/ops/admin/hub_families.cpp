@@ -1,9 +1,9 @@
 // hub_families.cpp — families: hubs that share a load by keys.
 //
-// Calls    create_hub, drop_hub, store::put_family, store::remove_family, store::put_place
-// Touches  belay.hub_families, belay.hub_places, the hubs of the family
-// Locks    the name of the family, then what create_hub and drop_hub lock
-// Raises   QB002 unknown family, QB006 bad argument, 42501
+// Calls    create_hub, distribute_hub, drop_hub, store::put_family, store::remove_family,
+// store::put_place Touches  belay.hub_families, belay.hub_places, the hubs of the family Locks the
+// name of the family, then what create_hub and drop_hub lock Raises   QB002 unknown family, QB006
+// bad argument, 42501
 #include <charconv>
 
 #include "core/family.hpp"
@@ -63,6 +63,12 @@ bool is_hub(const char* name) {
     return OidIsValid(schema) && OidIsValid(store::hub_relation(schema));
 }
 
+// Whether this server has it, and Citus has not been told of it.
+bool is_local(const char* name) {
+    return !store::place_of(name) &&
+           store::find_shards(get_namespace_oid(name, false)).spread == store::Spread::kLocal;
+}
+
 }  // namespace
 
 const char* family_hub_name(const char* family, int32 number) {
@@ -87,6 +93,7 @@ int32 family_size(const char* family) {
 
 void create_hub_family(const FamilyRequest& request, Pause pause) {
     refuse_in_extension_script("belay.create_hub_family");
+    refuse_on_other_nodes("belay.create_hub_family");
     check_size(request.hubs);
     check_hub_name(family_hub_name(request.family, request.hubs - 1));
     PreventCommandIfReadOnly("belay.create_hub_family");
@@ -112,18 +119,22 @@ void create_hub_family(const FamilyRequest& request, Pause pause) {
     if (!known) {
         store::put_family(request.family, request.hubs);
     }
+    const bool distributes = servers.empty() && distributes_new_hubs();
     for (int32 i = 0; i < request.hubs; ++i) {
         const char* name = family_hub_name(request.family, i);
         const std::size_t server =
             servers.empty() ? here : static_cast<std::size_t>(i) % servers.size();
         // An earlier call may not have come to its end, and hubs move: what is known stays.
-        if (is_hub(name) || store::place_of(name)) {
-            continue;
-        }
-        if (server != here) {
-            set_hub_place(name, parse_place(servers[server]));
-        } else {
+        if (!is_hub(name) && !store::place_of(name)) {
+            if (server != here) {
+                set_hub_place(name, parse_place(servers[server]));
+                continue;
+            }
             create_hub(name, request.api, false, request.verbs);
+            pause();
+        }
+        if (distributes && is_local(name)) {
+            distribute_hub(name, nullptr, std::nullopt);
             pause();
         }
     }

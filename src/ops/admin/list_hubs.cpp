@@ -1,6 +1,6 @@
-// list_hubs.cpp — visit the hubs of this database.
+// list_hubs.cpp — visit the hubs of this database, and the shards that they have here.
 //
-// Calls    store::all_hubs, store::read_hub_row
+// Calls    store::all_hubs, store::read_hub_row, store::shard_sizes
 // Touches  nothing
 // Locks    nothing
 // Raises   nothing itself
@@ -16,6 +16,11 @@ void list_hubs(void (*visit)(const store::HubRow& row, const void* context), con
             visit(*row, context);
         }
     }
+}
+
+std::span<const store::ShardSize> list_shards() {
+    AcceptInvalidationMessages();
+    return store::shard_sizes();
 }
 
 }  // namespace belay::ops

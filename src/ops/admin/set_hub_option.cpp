@@ -88,12 +88,14 @@ void set_hub_option(const char* name, std::string_view option_name,
     if (value) {
         check_value(option, *value);
     }
-    const store::Hub& hub = store::own_hub_by_name(name);
+    const store::Hub& found = store::own_hub_by_name(name);
     PreventCommandIfReadOnly("belay.set_hub_option");
-    pg::as_role(hub.owner, [&hub, option, value] {
-        pg::with_spi([&hub, option, value] {
+    pg::as_role(found.owner, [&found, option, value] {
+        pg::with_spi([&found, option, value] {
             const auto& rule = store::kOptionRules[static_cast<int>(option)];
-            store::lock_hub_row(hub);
+            store::lock_hub_row(found);
+            // The event of the change belongs to the incarnation of this place.
+            const store::Hub& hub = store::settle_incarnation(found);
             if (option == store::Option::kSlotCount) {
                 const auto count = store::read_option(option, value.value_or(rule.fallback));
                 change_slot_count(hub, static_cast<int32>(*count));

@@ -59,9 +59,12 @@ std::span<const Holding> holdings(const store::Hub& hub, LevelsOf levels_of) {
 
 void upgrade_hub(const char* name, LevelsOf levels_of) {
     refuse_in_extension_script("belay.upgrade_hub");
+    if (const store::Hub& known = store::own_hub_left_here(name); known.shards != nullptr) {
+        refuse_on_other_nodes("belay.upgrade_hub");
+        refuse_distributed(known, "belay.upgrade_hub");
+    }
     const store::Hub& found = store::own_hub_by_name(name);
     PreventCommandIfReadOnly("belay.upgrade_hub");
-    refuse_distributed(found, "belay.upgrade_hub");
     const Oid owner = found.owner;
     pg::as_role(owner, [&found] { pg::with_spi([&found] { store::lock_hub_row(found); }); });
     const store::Hub& hub = store::own_hub_by_name(name);  // as it is now that we hold the row

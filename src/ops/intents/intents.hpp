@@ -63,8 +63,10 @@ inline constexpr int kMostIntents = 256;  // of one batch
 
 // A batch for a linked target: what to send, and how to settle it.
 struct RemoteBatch {
-    const char* server;  // null: the target is not linked any more
-    const char* text;    // the argument of receive_intents
+    const char* server;  // of the link, or host and port; null: there is no way any more
+    const char* host;    // of the node of Citus that has the target; null: it is linked
+    int32 port;
+    const char* text;  // the argument of receive_intents
     int count;
     int64 ids[kMostIntents];
     bool first[kMostIntents];  // of its pair

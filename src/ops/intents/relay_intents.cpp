@@ -23,6 +23,7 @@
 #include "store/dead_letters.hpp"
 #include "store/grants.hpp"
 #include "store/places.hpp"
+#include "store/shards.hpp"
 
 namespace belay::ops {
 
@@ -299,8 +300,14 @@ uint64 lock_key_of(std::string_view target) {
     return core::fnv1a64(target);
 }
 
+// The node that has the target, if that is a hub of this cluster. A link goes before it.
+std::optional<store::Place> node_of(std::string_view target) {
+    const Oid schema = get_namespace_oid(pg::c_string(target), true);
+    return OidIsValid(schema) ? store::node_by_citus(schema) : std::nullopt;
+}
+
 int64 relay_to(store::Tables& tables, std::string_view target, int64 now, int64 min_age_ms) {
-    const bool linked = store::link_server(tables, target).has_value();
+    const bool linked = store::link_server(tables, target) || node_of(target);
     if (remote_relay != nullptr && remote_relay->in_flight(tables.hub.schema, target)) {
         return 0;
     }
@@ -348,14 +355,16 @@ int64 relay_intents(store::Tables& tables, pg::Clock* clock, int64 min_age_ms) {
 
 void next_remote_batch(store::Tables& tables, std::string_view target, int64 min_age_ms, int most,
                        MemoryContext memory, RemoteBatch* batch) {
-    batch->server = nullptr;
-    batch->text = nullptr;
-    batch->count = 0;
-    const auto server = store::link_server(tables, target);
-    if (!server) {
+    *batch = {};
+    if (const auto server = store::link_server(tables, target)) {
+        batch->server = MemoryContextStrdup(memory, pg::c_string(*server));
+    } else if (const auto node = node_of(target)) {
+        batch->host = MemoryContextStrdup(memory, node->host);
+        batch->port = node->port;
+        batch->server = MemoryContextStrdup(memory, psprintf("%s:%d", node->host, node->port));
+    } else {
         return;
     }
-    batch->server = MemoryContextStrdup(memory, pg::c_string(*server));
     if (tables.hub.is_paused(store::Queue::kIntents) || !try_enter(tables, {.intents = true})) {
         return;
     }

@@ -111,6 +111,11 @@ CREATE FUNCTION belay.hub_rows()
     LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_hub_rows';
 COMMENT ON FUNCTION belay.hub_rows() IS 'Behind view belay.hubs.';
 
+CREATE FUNCTION belay.shard_rows()
+    RETURNS TABLE (schema oid, shell oid, shard oid, toast oid, pages bigint)
+    LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_shard_rows';
+COMMENT ON FUNCTION belay.shard_rows() IS 'The shards that the hubs on this node of Citus have for their tables.';
+
 CREATE VIEW belay.hubs AS
     SELECT n.nspname AS name,
            pg_catalog.pg_get_userbyid(h.owner) AS owner,
@@ -119,7 +124,7 @@ CREATE VIEW belay.hubs AS
            h.is_current,
            pg_catalog.cardinality(h.paused_queues) > 0 AS paused,
            h.created_at,
-           s.bytes AS size_bytes,
+           s.bytes + coalesce(d.bytes, 0) AS size_bytes,
            h.paused_queues,
            h.is_here
       FROM belay.hub_rows() AS h
@@ -138,7 +143,12 @@ CREATE VIEW belay.hubs AS
                     AND c.relnamespace IN (SELECT k.relnamespace
                                              FROM pg_catalog.pg_class AS k
                                             WHERE k.relname = 'belay_hub')
-                  GROUP BY c.relnamespace) AS s ON s.relnamespace = h.schema;
+                  GROUP BY c.relnamespace) AS s ON s.relnamespace = h.schema
+      -- Citus leaves shards out of pg_class.
+      LEFT JOIN (SELECT r.schema,
+                        (pg_catalog.sum(r.pages) * pg_catalog.current_setting('block_size')::bigint)::bigint AS bytes
+                   FROM belay.shard_rows() AS r
+                  GROUP BY r.schema) AS d ON d.schema = h.schema;
 COMMENT ON VIEW belay.hubs IS 'The hubs of this database.';
 COMMENT ON COLUMN belay.hubs.name IS 'Name of the hub and of its schema.';
 COMMENT ON COLUMN belay.hubs.owner IS 'Role whose rights the functions of the hub run with.';
@@ -209,18 +219,19 @@ COMMENT ON FUNCTION belay.hub_location(name) IS
     'Returns where a hub is. Host and port are null for a hub of this database that Citus has not distributed.';
 
 CREATE VIEW belay.hub_locations AS
-    SELECT n.nspname AS hub, l.host, l.port, l.is_here
+    SELECT n.nspname AS hub, l.host, l.port, l.is_here, l.host IS NOT NULL AS distributed
       FROM belay.hub_rows() AS h
       JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema
      CROSS JOIN LATERAL belay.hub_location(n.nspname) AS l
      WHERE NOT EXISTS (SELECT FROM belay.hub_places AS p WHERE p.hub = n.nspname)
     UNION ALL
-    SELECT p.hub, p.host, p.port, false FROM belay.hub_places AS p;
+    SELECT p.hub, p.host, p.port, false, false FROM belay.hub_places AS p;
 COMMENT ON VIEW belay.hub_locations IS 'Hubs of this database, and hubs on other servers whose places are set.';
 COMMENT ON COLUMN belay.hub_locations.hub IS 'The hub.';
 COMMENT ON COLUMN belay.hub_locations.host IS 'Host of the server that has the hub; null for this server, unless Citus has put the hub on it.';
 COMMENT ON COLUMN belay.hub_locations.port IS 'Port of that server; null where host is.';
 COMMENT ON COLUMN belay.hub_locations.is_here IS 'Whether this server serves the hub.';
+COMMENT ON COLUMN belay.hub_locations.distributed IS 'Whether Citus has the hub on a node, from where it can be moved.';
 GRANT SELECT ON belay.hub_locations TO PUBLIC;
 
 CREATE FUNCTION belay.distribute_hub(p_name name, p_host text DEFAULT NULL, p_port integer DEFAULT NULL) RETURNS void
@@ -238,6 +249,12 @@ CREATE FUNCTION belay.move_hub(p_name name, p_host text, p_port integer, p_mode 
 COMMENT ON FUNCTION belay.move_hub(name, text, integer, text) IS
     'Moves a hub that Citus has distributed to another node while it works. Nothing committed is lost; leases end. On the coordinator, by the owner of the hub.';
 
+CREATE FUNCTION belay.rebalance_hubs(p_mode text DEFAULT 'auto', p_dry_run boolean DEFAULT false)
+    RETURNS TABLE (hub name, from_host text, from_port integer, to_host text, to_port integer, moved boolean)
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_rebalance_hubs';
+COMMENT ON FUNCTION belay.rebalance_hubs(text, boolean) IS
+    'Moves one hub from the node that has most of them to the one that has fewest, and returns it with the moves that are left until the numbers of hubs differ by at most one: call it until it returns no row. A dry run moves nothing. On the coordinator of Citus; hubs of other owners stay.';
+
 CREATE FUNCTION belay.adopt_distribution(p_name name) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_adopt_distribution';
 COMMENT ON FUNCTION belay.adopt_distribution(name) IS
@@ -252,7 +269,7 @@ CREATE PROCEDURE belay.create_hub_family(
 )
     LANGUAGE C AS 'MODULE_PATHNAME', 'belay_create_hub_family';
 COMMENT ON PROCEDURE belay.create_hub_family(name, integer, text, text[], text) IS
-    'Creates a family of hubs that share a load by keys: all here, or with p_servers every n-th one, and places for the others. Outside of a transaction block it commits after each hub; called again, it continues.';
+    'Creates a family of hubs that share a load by keys: all here, on the coordinator of Citus distributed evenly over the nodes, or with p_servers every n-th one, and places for the others. Outside of a transaction block it commits after each hub; called again, it continues.';
 
 CREATE PROCEDURE belay.drop_hub_family(p_family name, p_force boolean DEFAULT false)
     LANGUAGE C AS 'MODULE_PATHNAME', 'belay_drop_hub_family';
@@ -462,16 +479,19 @@ GRANT SELECT ON belay.pg_stat_belay_hub TO PUBLIC;
 CREATE VIEW belay.hub_sizes AS
     SELECT n.nspname AS hub,
            c.relname AS "table",
-           pg_catalog.pg_stat_get_live_tuples(c.oid) AS live_rows,
-           pg_catalog.pg_stat_get_dead_tuples(c.oid) AS dead_rows,
-           pg_catalog.pg_relation_size(c.oid) AS table_bytes,
-           pg_catalog.pg_indexes_size(c.oid) AS index_bytes,
-           CASE WHEN c.reltoastrelid = 0 THEN 0
-                ELSE pg_catalog.pg_total_relation_size(c.reltoastrelid) END AS toast_bytes,
-           pg_catalog.pg_stat_get_last_autovacuum_time(c.oid) AS last_autovacuum
+           pg_catalog.pg_stat_get_live_tuples(t.rows) AS live_rows,
+           pg_catalog.pg_stat_get_dead_tuples(t.rows) AS dead_rows,
+           pg_catalog.pg_relation_size(t.rows) AS table_bytes,
+           pg_catalog.pg_indexes_size(t.rows) AS index_bytes,
+           CASE WHEN t.toast = 0 THEN 0
+                ELSE pg_catalog.pg_total_relation_size(t.toast) END AS toast_bytes,
+           pg_catalog.pg_stat_get_last_autovacuum_time(t.rows) AS last_autovacuum
       FROM belay.hub_rows() AS h
       JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema
       JOIN pg_catalog.pg_class AS c ON c.relnamespace = h.schema AND c.relkind = 'r'
+      LEFT JOIN belay.shard_rows() AS r ON r.shell = c.oid
+     CROSS JOIN LATERAL (SELECT coalesce(r.shard, c.oid) AS rows,
+                                coalesce(r.toast, c.reltoastrelid) AS toast) AS t
      WHERE h.is_here;
 COMMENT ON VIEW belay.hub_sizes IS 'Estimated rows and sizes of the tables of every hub that is served here.';
 COMMENT ON COLUMN belay.hub_sizes.hub IS 'The hub.';
