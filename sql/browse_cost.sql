@@ -49,7 +49,7 @@ SELECT (SELECT count(*) FROM list_instances_by_status('Running')) AS running, (S
 SELECT (SELECT count(*) FROM list_flows('{"kind":"none"}', (SELECT id FROM flows ORDER BY id DESC OFFSET 10000 LIMIT 1))) AS flows, (SELECT count(*) FROM list_dead_letters('intent', p_after => 90000)) AS letters;
 -- An application of duroxide-pg gets all of its instances.
 SELECT belay.create_hub('browse_cost_dx', p_api => 'duroxide-pg');
-INSERT INTO browse_cost_dx.instances SELECT * FROM instances WHERE instance_id COLLATE "C" < 'i3'; INSERT INTO browse_cost_dx.executions (instance_id, execution_id, status, output, started_at, completed_at) SELECT instance_id, execution_id, status, output, started_at, completed_at FROM executions WHERE instance_id COLLATE "C" < 'i3' AND instance_id <> 'i1';
+INSERT INTO browse_cost_dx.instances SELECT * FROM instances WHERE instance_id COLLATE "C" OPERATOR(pg_catalog.<) 'i3'; INSERT INTO browse_cost_dx.executions (instance_id, execution_id, status, output, started_at, completed_at) SELECT instance_id, execution_id, status, output, started_at, completed_at FROM executions WHERE instance_id COLLATE "C" OPERATOR(pg_catalog.<) 'i3' AND instance_id OPERATOR(pg_catalog.<>) 'i1';
 SELECT s, count(l) FROM unnest('{Running,Completed,Failed,ContinuedAsNew}'::text[]) AS s LEFT JOIN LATERAL browse_cost_dx.list_instances_by_status(s) AS l ON true GROUP BY s ORDER BY s; SELECT count(*) FROM browse_cost_dx.list_instances(p_name => 'none');
 SELECT belay.drop_hub('browse_cost_dx', true);
 -- The duty that deletes old dead letters looks at 10,000 of them.
@@ -63,7 +63,7 @@ BEGIN
     RETURN QUERY SELECT done, pg_stat_get_xact_numscans('browse_cost.dead_letters'::regclass) - before, after_read - before_read < 40000 * (done / 1000 + 1);
 END $$;
 SELECT * FROM pg_temp.reads('dead_letters', pg_temp.now());
-UPDATE dead_letters SET dead_at = now() - interval '2 days' WHERE id <= 1500;
+UPDATE dead_letters SET dead_at = now() - interval '2 days' WHERE id OPERATOR(pg_catalog.<=) 1500;
 SELECT * FROM pg_temp.reads('dead_letters', pg_temp.now());
 SELECT count(*), min(id) FROM dead_letters;
 -- check_hub scans no large table unless it is asked to; auto says so. Of a sample it reads 10,000 tasks, and their attempts.

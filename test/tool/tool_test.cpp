@@ -565,7 +565,8 @@ TEST_F(ToolProgram, ReplaysMany) {
 }
 
 TEST_F(ToolProgram, SaysWhichTasksCannotRunOnceMore) {
-    const auto task = hub_.tasks().create({.queue = "charge", .policy = {.max_replays = 0}});
+    const auto task =
+        hub_.tasks().create({.queue = "charge", .policy = TaskPolicy{.max_replays = 0}});
     for (const auto& claimed :
          TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w-1", .max_tasks = 10})) {
         TaskCalls(hub_).fail(fence_of(claimed), {.failure_class = FailureClass::kPermanent});
