@@ -3,8 +3,8 @@
 // Calls    complete_held_task, fail_held_task, delay_held_task, release_held_task, suspend_task
 // Touches  <hub>.tasks, <hub>.attempts, <hub>.suspensions, <hub>.outbox_events, and the tables of
 //          flows
-// Locks    all flows of the tasks by id, then the tasks by id, regardless of the order of the
-// outcomes Raises   QB007; what concerns one outcome is its refusal
+// Locks    all flows of the tasks by id, then the tasks by id, for any order of the outcomes
+// Raises   QB007; what concerns one outcome is its refusal
 #include "ops/own_fault.hpp"
 #include "ops/suspension/suspension.hpp"
 #include "ops/task/task.hpp"
