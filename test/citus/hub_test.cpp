@@ -38,6 +38,16 @@ const std::vector<std::string> kCalls = {
     "SELECT count(*) FROM app.list_instances()",
     "SELECT count(*) FROM app.list_tasks()",
     "SELECT app.glance()",
+    "SELECT app.create_schedule('s', '0 0 1 1 *', '{\"queue\": \"mail\"}')",
+    "SELECT app.pause_schedule('s')",
+    "SELECT app.drop_schedule('s')",
+    "SELECT count(app.abandon_work_item(lock_token)) FROM app.fetch_work_item(60000)",
+    "SELECT count(app.renew_work_item_lock(lock_token, 60000)) FROM app.fetch_work_item(60000)",
+    "SELECT app.release(lease) FROM app.receive('mail')",
+    "SELECT app.fail(lease, 'x') FROM app.receive('mail')",
+    "SELECT app.create_flow('{\"tasks\": [{\"key\": \"a\", \"queue\": \"l\"}]}')",
+    "SELECT app.send_to_hub('far', 'worker', '{\"ActivityExecute\":{}}')",
+    "SELECT belay.new_incarnation('app')",
 };
 
 // SO-37: on its node a hub is served from its shards: no call opens a table under the hub's own
@@ -57,8 +67,7 @@ TEST_F(Citus, ServesFromShards) {
         EXPECT_EQ(error, "");
         if (error.empty()) {
             EXPECT_EQ(conn.value("SELECT string_agg(relation::regclass::text, ', ') FROM pg_locks "
-                                 "WHERE pid = pg_backend_pid() AND mode <> 'AccessShareLock' AND "
-                                 "relation IN " +
+                                 "WHERE pid = pg_backend_pid() AND relation IN " +
                                  kShells),
                       "");
             const bool writes =
@@ -196,6 +205,8 @@ TEST_F(Citus, MovesThereAndBack) {
         EXPECT_EQ(old.error_of(enqueue("lost")), "QB017");
         Conn conn = at->connect();
         EXPECT_EQ(conn.error_of("SELECT app.ack_worker('" + token + "')"), "QB001");
+        const std::string reason = PQerrorMessage(conn.raw());
+        EXPECT_NE(reason.find("\"other_incarnation\""), std::string::npos) << reason;
         conn.exec(enqueue(std::to_string(round)));
         EXPECT_EQ(conn.value("SELECT max(id) > " + before + " FROM app.worker_queue"), "t");
         EXPECT_EQ(conn.value("SELECT count(*) FROM belay.check_hub('app')"), "0");
@@ -301,6 +312,20 @@ TEST_F(Citus, ComesBack) {
     conn.exec("SELECT belay.drop_hub('app', true)");
     EXPECT_EQ(conn.value("SELECT count(*) FROM belay.hubs"), "0");
     EXPECT_EQ(nodes.first.connect().value("SELECT to_regnamespace('app') IS NULL"), "t");
+}
+
+// SO-44: of a schema that was there before the hub, its own tables stay.
+TEST_F(Citus, AdoptedSchemasKeepTheirTables) {
+    Conn conn = nodes.coordinator.connect();
+    conn.exec("CREATE SCHEMA app; CREATE TABLE app.orders (id integer PRIMARY KEY)");
+    conn.exec("SELECT belay.create_hub('app', p_adopt => true)");
+    nodes.insist("SELECT belay.distribute_hub('app', " + nodes.first.place() + ")");
+    nodes.first.connect().exec("INSERT INTO app.orders VALUES (1)");
+    nodes.bring_back("app");
+    conn.exec("SELECT belay.drop_hub('app')");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM belay.hubs"), "0");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM app.orders"), "1");
+    conn.exec("DROP SCHEMA app CASCADE");
 }
 
 // SO-0: with schema-based sharding a new hub is local, and leaves nothing on other nodes.

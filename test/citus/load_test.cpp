@@ -89,11 +89,28 @@ void expect_no_errors(const Load& load) {
     }
 }
 
-std::string enqueue_numbered(Follower& follower, int client, int number) {
-    const std::string name = std::to_string(client) + "." + std::to_string(number);
-    const std::string answer = follower.run(
-        "SELECT app.enqueue_worker_work('{\"ActivityExecute\":{\"name\":\"" + name + "\"}}')");
+void move_in_each_mode(Nodes& nodes, Server** at, Load& load) {
+    for (const std::string mode : {"auto", "force_logical", "block_writes"}) {
+        for (int i = 0; i < moves_per_mode(); ++i) {
+            *at = &nodes.other(**at);
+            nodes.move(**at, mode);
+            let_work(load, 100);
+        }
+    }
+}
+
+std::string name_of(int client, int number) {
+    return std::to_string(client) + "." + std::to_string(number);
+}
+
+// The answer of a statement that was to commit something under a name.
+std::string committed_as(const std::string& name, const std::string& answer) {
     return answer.empty() || answer[0] != '!' ? name : answer;
+}
+
+std::string enqueue_numbered(Follower& follower, int client, int number) {
+    const std::string name = name_of(client, number);
+    return committed_as(name, follower.run(enqueue(name)));
 }
 
 // SO-43: 4 sessions enqueue while the hub moves, in each mode.
@@ -135,9 +152,8 @@ TEST(CitusLoad, MovesSettleNothingTwice) {
     Load sent(nodes);
     Load settled(nodes);
     sent.start(2, [](Follower& follower, int client, int number) {
-        const std::string name = std::to_string(client) + "." + std::to_string(number);
-        const std::string answer = follower.run("SELECT app.send('mail', '\"" + name + "\"')");
-        return answer.empty() || answer[0] != '!' ? name : answer;
+        const std::string name = name_of(client, number);
+        return committed_as(name, follower.run("SELECT app.send('mail', '\"" + name + "\"')"));
     });
     settled.start(3, [](Follower& follower, int, int) -> std::string {
         // One transaction: what was received is settled, or nothing has happened.
@@ -147,13 +163,7 @@ TEST(CitusLoad, MovesSettleNothingTwice) {
         return answer;
     });
     let_work(settled, 100);
-    for (const std::string mode : {"auto", "block_writes"}) {
-        for (int i = 0; i < moves_per_mode(); ++i) {
-            at = &nodes.other(*at);
-            nodes.move(*at, mode);
-            let_work(settled, 100);
-        }
-    }
+    move_in_each_mode(nodes, &at, settled);
     sent.stop();
     settled.stop();
     expect_no_errors(sent);
@@ -171,9 +181,82 @@ TEST(CitusLoad, MovesSettleNothingTwice) {
     EXPECT_EQ(conn.value("SELECT count(*) FROM app.tasks"),
               std::to_string(sent.committed().size()));
     std::printf("%zu tasks sent, %zu settled, %d left, %d moves\n", sent.committed().size(),
-                settled.committed().size(), left.size(), 2 * moves_per_mode());
+                settled.committed().size(), left.size(), 3 * moves_per_mode());
     EXPECT_EQ(sent.committed().size(),
               settled.committed().size() + static_cast<std::size_t>(left.size()));
+}
+
+// SO-16, SO-43: items are fetched, and acked in another transaction, while the hub moves. What was
+// acked does not come again; what was not comes again at once, because its lease has ended.
+TEST(CitusLoad, MovesKeepWorkItems) {
+    Nodes nodes;
+    nodes.make_app();
+    Server* at = &nodes.first;
+    Load sent(nodes);
+    Load acked(nodes);
+    const auto cycle = [](Follower& follower, int, int) -> std::string {
+        const std::string fetched = follower.run(
+            "SELECT lock_token || ' ' || (work_item::jsonb -> 'ActivityExecute' ->> 'name') FROM "
+            "app.fetch_work_item(3600000)");
+        if (fetched.empty() || fetched[0] == '!') {
+            return fetched;
+        }
+        const auto space = fetched.rfind(' ');
+        const std::string answer =
+            follower.run("SELECT app.ack_worker('" + fetched.substr(0, space) + "')");
+        return answer.rfind("!QB001", 0) == 0 ? ""
+                                              : committed_as(fetched.substr(space + 1), answer);
+    };
+    sent.start(2, enqueue_numbered);
+    acked.start(3, cycle);
+    let_work(acked, 100);
+    move_in_each_mode(nodes, &at, acked);
+    sent.stop();
+    // What is left, and then nothing.
+    Conn conn = at->connect();
+    EXPECT_TRUE(becomes(conn, "SELECT count(*) FROM app.worker_queue", "0"));
+    acked.stop();
+    expect_no_errors(sent);
+    expect_no_errors(acked);
+    std::printf("%zu items sent, %zu acked, %d moves\n", sent.committed().size(),
+                acked.committed().size(), 3 * moves_per_mode());
+    EXPECT_TRUE(acked.committed() == sent.committed());
+}
+
+// SO-43: instances are started, and turns end them, while the hub moves.
+TEST(CitusLoad, MovesKeepTurns) {
+    Nodes nodes;
+    nodes.make_app();
+    Server* at = &nodes.first;
+    Load started(nodes);
+    Load ended(nodes);
+    started.start(2, [](Follower& follower, int client, int number) {
+        const std::string name = name_of(client, number);
+        return committed_as(
+            name, follower.run("SELECT app.start_orchestration('O', '', '" + name + "', '1')"));
+    });
+    ended.start(3, [](Follower& follower, int, int) {
+        return follower.run(
+            "SELECT f.instance_id FROM app.fetch_orchestration_item(60000) AS f, LATERAL "
+            "app.ack_orchestration_item(f.lock_token, f.execution_id, "
+            "'[{\"event_id\":1,\"event_data\":\"{}\"}]', '[]', '[]', "
+            "'{\"orchestration_name\":\"O\",\"orchestration_version\":\"1\","
+            "\"status\":\"Completed\"}') AS a");
+    });
+    let_work(ended, 100);
+    move_in_each_mode(nodes, &at, ended);
+    started.stop();
+    Conn conn = at->connect();
+    EXPECT_TRUE(becomes(conn, "SELECT count(*) FROM app.orchestrator_queue", "0"));
+    ended.stop();
+    expect_no_errors(started);
+    expect_no_errors(ended);
+    std::printf("%zu instances started, %zu ended, %d moves\n", started.committed().size(),
+                ended.committed().size(), 3 * moves_per_mode());
+    EXPECT_TRUE(ended.committed() == started.committed());
+    EXPECT_EQ(conn.value("SELECT count(*) FROM app.executions WHERE status = 'Completed' AND "
+                         "event_count = 1"),
+              std::to_string(started.committed().size()));
 }
 
 // SO-41: it goes to a node and comes back while sessions enqueue and the background workers run;
