@@ -45,7 +45,7 @@ export function makeData(seed, now, scenario) {
     ["transient", "connection to smtp.example.org was refused"],
     ["permanent", "card was declined: insufficient funds"],
     ["timeout", "attempt exceeded attempt_timeout_ms = 8000"],
-    ["infra_crash", "worker img-7-881 did not renew its lease"],
+    ["infra_crash", "the worker did not renew its lease"],
     ["permanent", "source image is truncated at byte 48213"],
   ];
   const payloadOf = (q, i) => {

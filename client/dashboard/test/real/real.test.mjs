@@ -83,15 +83,27 @@ test("B2 a hub with a hostile name is text, and works", async (t) => {
 
 test("an instance: its waits are what explain_waits says; a list in the callers' order says so", async (t) => {
   sql("SELECT waits.start_orchestration('Waits', '{}', 'waits-for-it')");
-  sql("SELECT waits.ack_orchestration_item(lock_token, 1, '[{\"event_id\": 1, \"event_type\": \"ExternalSubscribed\", \"event_data\": \"{\\\"name\\\": \\\"go\\\"}\"}]', '[{\"ActivityExecute\": {\"instance\": \"waits-for-it\", \"execution_id\": 1, \"id\": 2, \"name\": \"Charge\"}}]', '[]', '{\"orchestration_name\": \"Waits\", \"orchestration_version\": \"1\"}') FROM waits.fetch_orchestration_item(60000)");
+  // The names of large events and of keys are found.
+  const delta = [
+    ["ExternalSubscribed", { name: "go" }],
+    ["ActivityScheduled", { event_id: 2, name: "Large", input: 'x,"y'.repeat(3000) }],
+    ["KeyValueSet", { key: "stage", value: "1" }],
+  ].map(([event_type, data], n) => ({ event_id: n + 1, event_type, event_data: JSON.stringify(data) }));
+  const items = [{ ActivityExecute: { instance: "waits-for-it", execution_id: 1, id: 2, name: "Charge" } }];
+  const text = (value) => `'${JSON.stringify(value).replace(/'/g, "''")}'`;
+  sql(`SELECT waits.ack_orchestration_item(lock_token, 1, ${text(delta)}, ${text(items)}, '[]', '{"orchestration_name": "Waits", "orchestration_version": "1"}') FROM waits.fetch_orchestration_item(60000)`);
   const { page, troubles } = await loggedIn(t);
   await open(page, `${base}/h/waits/instances/waits-for-it`);
   await page.waitForSelector(".why >> text=Activity Charge #2 waits for a worker.");
   await page.waitForSelector(".why >> text=It waits for event go.");
+  await page.waitForSelector(".bar .name >> text=set stage #3");
+  await page.waitForSelector(".bar .name >> text=Large #2");
+  await page.waitForSelector(".turns >> text=1 turn");
   await page.click(".why button >> text=SQL");
   const shown = await page.locator("dialog[open] pre").textContent();
   assert.match(shown, /explain_waits\('waits-for-it', 20\)/);
-  assert.equal(JSON.parse(sql(shown.replace(/;$/, ""))).length, 2);
+  // The page leaves out that there are no messages where it says what is waited for.
+  assert.deepEqual(JSON.parse(sql(shown.replace(/;$/, ""))).map((w) => w.reason).sort(), ["activity", "event", "no_messages"]);
   await page.keyboard.press("Escape");
   sql("SELECT app.create_task('mail', '{\"number\": 9007199254740993}', p_task_id => '11111111-1111-4111-8111-111111111111')");
   await open(page, `${base}/h/app/tasks?tab=all&payload=${encodeURIComponent('{"number": 9007199254740993}')}`);
