@@ -83,7 +83,7 @@ TEST(ToolShell, StopsWhatItRuns) {
     stop.request_stop();
     EXPECT_EQ(run_shell("sleep 100", "", {}, stop.get_token(), std::chrono::seconds(60)).code,
               128 + 15);
-    // One that does not listen is ended for good. It says through a pipe when it does not.
+    // One that does not listen is ended permanently. It says through a pipe when it does not.
     int listening[2];
     ASSERT_EQ(pipe(listening), 0);
     std::stop_source later;
