@@ -287,9 +287,10 @@ void tell_skipped(const store::Hub& hub, std::span<const char* const> sequences)
     for (const char* name : sequences) {
         appendStringInfo(names, "%s%s", names->len == 0 ? "" : ", ", name);
     }
-    ereport(NOTICE,
-            (errmsg("sequences of large tables are not compared with their rows: %s", names->data),
-             errhint("belay.check_hub('%s', 'all') reads these tables.", NameStr(hub.name))));
+    ereport(
+        NOTICE,
+        (errmsg("sequences of large tables are not compared with their rows: %s", names->data),
+         errhint("Call belay.check_hub('%s', 'all') to read these tables.", NameStr(hub.name))));
 }
 
 void check_sequences(const store::Hub& hub, std::string_view rows, Findings* findings) {
