@@ -1,4 +1,4 @@
-// DBOS: workflows of three steps, so many at once. The only measurement is workflow.
+// DBOS: workflows of so many steps, so many at once. The only measurement is workflow.
 import { DBOS } from '@dbos-inc/dbos-sdk';
 
 import { equal, main, measurement, now, print, query, settings } from './common.mjs';
@@ -14,11 +14,11 @@ await main(async () => {
         systemDatabasePoolSize: settings.connections,
         logLevel: 'error',
     });
-    const steps = [0, 0, 0];
+    const steps = new Array(settings.steps).fill(0);
     const workflow = DBOS.registerWorkflow(
         async (n) => {
             let sum = n;
-            for (let i = 0; i < 3; ++i) {
+            for (let i = 0; i < steps.length; ++i) {
                 sum = await DBOS.runStep(async () => {
                     steps[i] += 1;
                     return sum + 1;
@@ -34,7 +34,7 @@ await main(async () => {
     const loop = async (end) => {
         while (now() < end) {
             const n = ++count;
-            equal('the sum of a workflow', await workflow(n), n + 3);
+            equal('the sum of a workflow', await workflow(n), n + steps.length);
         }
     };
     const run = (ms) => Promise.all(Array.from({ length: settings.handlers }, () => loop(now() + ms)));
@@ -54,5 +54,5 @@ await main(async () => {
     const [ended] = await query("SELECT count(*) FROM dbos.workflow_status WHERE status = 'SUCCESS'");
     equal('workflows ended', ended.count, count);
     const [recorded] = await query('SELECT count(*) FROM dbos.operation_outputs');
-    equal('steps recorded', recorded.count, 3 * count);
+    equal('steps recorded', recorded.count, steps.length * count);
 });

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -45,6 +46,7 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 const std::string kHub = "bench";
+const std::string kSystemName = "bench_system";  // of its connections
 constexpr auto kWarmUp = milliseconds(500);
 constexpr auto kTooLong = std::chrono::minutes(10);
 
@@ -61,6 +63,7 @@ inline constexpr belay::OrchestrationOf<int(int)> one{"Steps1"};
 inline constexpr belay::OrchestrationOf<int(int)> three{"Steps3"};
 inline constexpr belay::OrchestrationOf<int(std::pair<int, int>)> chain{"Chain"};
 inline constexpr belay::OrchestrationOf<int(int)> fan_out{"FanOut"};
+inline constexpr belay::OrchestrationOf<int(int)> listener{"Listener"};
 
 Durable<int> run_one(Context ctx, int n) {
     int result = co_await ctx.call(step, n);
@@ -91,6 +94,17 @@ Durable<int> run_fan_out(Context ctx, int width) {
     int sum = 0;
     for (const int result : results) {
         sum += result;
+    }
+    co_return sum;
+}
+
+// Takes so many messages and returns their sum; its status is how many it has taken.
+Durable<int> listen(Context ctx, int count) {
+    int sum = 0;
+    for (int i = 0; i < count; ++i) {
+        ctx.set_status(std::to_string(i));
+        int number = co_await ctx.dequeue<int>("numbers");
+        sum += number;
     }
     co_return sum;
 }
@@ -146,6 +160,7 @@ class System {
     // Waits for the server, for work included, without those of activities.
     virtual std::uint64_t turn_round_trips() const = 0;
     virtual std::uint64_t cache_hits() const = 0;
+    virtual std::size_t cache_instances() const = 0;
 };
 
 [[noreturn]] void fail_loudly(const std::string& what) {
@@ -171,6 +186,7 @@ class RuntimeSystem : public System {
         runtime_.on(three, &run_three);
         runtime_.on(chain, &run_chain);
         runtime_.on(fan_out, &run_fan_out);
+        runtime_.on(listener, &listen);
         runtime_.on(step, [&effects, told = sizes.on_activity](int activity) {
             if (told) {
                 told(activity);
@@ -189,10 +205,12 @@ class RuntimeSystem : public System {
     std::uint64_t turns() const override { return runtime_.stats().turns; }
     std::uint64_t turn_round_trips() const override { return runtime_.stats().turn_round_trips; }
     std::uint64_t cache_hits() const override { return runtime_.stats().cache_hits; }
+    std::size_t cache_instances() const override { return runtime_.stats().cache_instances; }
 
  private:
     static belay::RuntimeOptions options_of(const Sizes& sizes) {
         belay::RuntimeOptions options;
+        options.connection.conninfo = "application_name=" + kSystemName;
         options.hub = kHub;
         options.activity_concurrency = sizes.activities;
         options.cache_bytes = sizes.cache_bytes.value_or(options.cache_bytes);
@@ -303,6 +321,7 @@ class DispatcherSystem : public System {
     std::uint64_t turns() const override { return turns_; }
     std::uint64_t turn_round_trips() const override { return dispatcher_.round_trips(); }
     std::uint64_t cache_hits() const override { return 0; }
+    std::size_t cache_instances() const override { return 0; }
 
  private:
     // As those of a Runtime.
@@ -528,6 +547,119 @@ void fan_out_and_queue(const std::string& name, Hub& hub, const Settings& settin
     check_count(hub, "worker_queue", 0);
 }
 
+// CPU seconds of the server's processes that serve the system. They stay while it runs.
+double server_seconds(Hub& hub) {
+    double sum = 0;
+    const auto pids = hub.connection().exec(
+        "SELECT pid::bigint FROM pg_stat_activity WHERE application_name = '" + kSystemName + "'");
+    for (int row = 0; row < pids.size(); ++row) {
+        std::ifstream file("/proc/" + std::to_string(pids.get<std::int64_t>(row, 0)) +
+                           "/schedstat");
+        std::int64_t nanoseconds = 0;
+        if (!(file >> nanoseconds)) {
+            throw std::runtime_error("the CPU time of the server's processes cannot be read");
+        }
+        sum += static_cast<double>(nanoseconds) * 1e-9;
+    }
+    return sum;
+}
+
+// Adds events that nothing waits for, so many that the instance has `events`.
+void fill_history(Hub& hub, const std::string& id, int events) {
+    hub.connection().exec(
+        "INSERT INTO " + kHub +
+        ".history_turns (instance_id, execution_id, first_event_id, last_event_id, event_types, "
+        "event_data, created_at) SELECT '" +
+        id +
+        "', 1, e, e, ARRAY['ExternalEvent'], ARRAY[jsonb_build_object('event_id', e, "
+        "'source_event_id', null, 'instance_id', '" +
+        id +
+        "', 'execution_id', 1, 'timestamp_ms', 1, 'duroxide_version', '0.1.30', 'type', "
+        "'ExternalEvent', 'name', 'nobody', 'data', repeat('x', 60))::text], now() FROM "
+        "generate_series((SELECT max(last_event_id) + 1 FROM " +
+        kHub + ".history_turns WHERE instance_id = '" + id + "'), " + std::to_string(events) +
+        ") AS e");
+    hub.connection().exec("VACUUM ANALYZE");
+}
+
+// Of the turns of one kind of instance.
+struct Costs {
+    double turns = 0;
+    double seconds = 0;
+    double server = 0;  // CPU seconds
+    double client = 0;
+};
+
+// Turns of an instance in memory, each with one message and three events.
+void listen_to_messages(const std::string& name, Hub& hub, const std::string& id, int events,
+                        int turns, Costs& costs) {
+    Effects effects(0);
+    auto started = belay::start(hub, listener, turns + 1, {.instance_id = id});
+    const auto wait_for = [&](int taken) {
+        const std::string wanted = std::to_string(taken);
+        started.wait_status([&](const belay::OptionalText& status) { return status == wanted; },
+                            kTooLong);
+    };
+    {
+        auto first = make_system(name, {}, effects);
+        wait_for(0);
+    }
+    fill_history(hub, id, events);
+    auto system = make_system(name, {}, effects);
+    // A turn is seen just before its instance is in memory.
+    const auto wait_for_cached = [&](int taken) {
+        wait_for(taken);
+        while (system->cache_instances() == 0) {
+            std::this_thread::yield();
+        }
+    };
+    hub.orchestrations().raise_text(id, "numbers", "0", true);
+    wait_for_cached(1);  // Replays.
+    const double server = server_seconds(hub);
+    const double client = cpu_seconds();
+    const auto began = Clock::now();
+    for (int i = 1; i < turns; ++i) {
+        hub.orchestrations().raise_text(id, "numbers", std::to_string(i), true);
+        wait_for_cached(i + 1);
+    }
+    costs.turns += turns - 1;
+    costs.seconds += seconds_since(began);
+    costs.server += server_seconds(hub) - server;
+    costs.client += cpu_seconds() - client;
+    hub.orchestrations().raise_text(id, "numbers", std::to_string(turns), true);
+    const int sum = started.wait(kTooLong);
+    if (sum != turns * (turns + 1) / 2) {
+        throw std::runtime_error("the sum is " + std::to_string(sum));
+    }
+    system->stop();
+    if (system->cache_hits() != static_cast<std::uint64_t>(turns)) {
+        throw std::runtime_error(std::to_string(system->cache_hits()) + " turns of the cache");
+    }
+}
+
+// A turn of an instance with few events and of one with many, in turn: time, and CPU time of the
+// server's processes that serve turns and of this process, which also sends the messages.
+void history(const std::string& name, Hub& hub, const Settings& settings) {
+    constexpr int kRounds = 5;
+    constexpr int kShort = 20;
+    const int turns = static_cast<int>(settings["turns"]);
+    Costs few;
+    Costs many;
+    for (int round = 0; round < kRounds; ++round) {
+        const std::string number = std::to_string(round);
+        listen_to_messages(name, hub, "short" + number, kShort, turns, few);
+        const int events = static_cast<int>(settings["events"]);
+        listen_to_messages(name, hub, "long" + number, events, turns, many);
+    }
+    check_count(hub, "executions WHERE status = 'Completed'", 2 * kRounds);
+    for (const Costs* const costs : {&few, &many}) {
+        const std::string prefix = costs == &few ? "short" : "long";
+        print((prefix + "_us").c_str(), costs->seconds * 1e6 / costs->turns);
+        print((prefix + "_server_us").c_str(), costs->server * 1e6 / costs->turns);
+        print((prefix + "_client_us").c_str(), costs->client * 1e6 / costs->turns);
+    }
+}
+
 using Measure = void (*)(const std::string&, Hub&, const Settings&);
 
 Measure measurement_of(const std::string& name, const std::string& system) {
@@ -536,6 +668,9 @@ Measure measurement_of(const std::string& name, const std::string& system) {
     }
     if (name == "chain" && system == "runtime") {
         return chains;
+    }
+    if (name == "history" && system == "runtime") {
+        return history;
     }
     if (name == "fan_out" && system == "runtime") {
         return fan_out_and_queue;

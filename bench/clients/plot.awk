@@ -3,7 +3,7 @@
 
 BEGIN {
     FS = "\t"
-    measurement_count = split("drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500 workflow hello chain fan_out local", measurements, " ")
+    measurement_count = split("drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500 workflow hello chain history fan_out local", measurements, " ")
     title["drain_16"] = "drain, 16 handlers: jobs/s"
     title["drain_100"] = "drain, 100 handlers: jobs/s"
     title["enqueue_bulk"] = "enqueue, 1,000 per call: jobs/s"
@@ -14,11 +14,13 @@ BEGIN {
     title["workflow"] = "workflows of 3 steps/s, 16 at once"
     title["hello"] = "orchestrations of 1 activity/s, 16 at once"
     title["chain"] = "a turn of a long instance in memory: us (less is better)"
+    title["history"] = "server CPU of a turn with 20,000 events stored: us (less is better)"
     title["fan_out"] = "1,000 activities of one instance: ms (less is better)"
     title["local"] = "orchestrations of 1 step/s without a database"
     figure["latency"] = "p50_ms"
     figure["fairness"] = "share"
     figure["chain"] = "long_us"
+    figure["history"] = "long_server_us"
     figure["fan_out"] = "fan_ms"
     row_height = 20
     panel_width = 470

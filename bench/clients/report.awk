@@ -13,6 +13,7 @@ BEGIN {
     title["workflow"] = "workflows of three steps, 16 at once"
     title["hello"] = "orchestrations of one activity, 16 at once"
     title["chain"] = "activities of one instance, one after the other"
+    title["history"] = "turns of an instance in memory, with few and many events stored"
     title["fan_out"] = "activities of one instance, all at once"
     title["local"] = "durable functions without a database: a World, one core"
 }
@@ -102,12 +103,17 @@ function table(    i, parts, name, main_figure, more, heading, more_heading) {
         reference = "dbos"
     } else if (measurement == "hello") {
         heading = "workflows/s"
-        reference = "belay_by_hand"
+        reference = "dbos"
     } else if (measurement == "chain") {
         main_figure = "short_us"
         heading = "us per turn"
         more = "long_us"
         more_heading = "long chain"
+    } else if (measurement == "history") {
+        main_figure = "long_server_us"
+        heading = "us of server"
+        more = "short_server_us"
+        more_heading = "short history"
     } else if (measurement == "fan_out") {
         main_figure = "fan_ms"
         heading = "ms"

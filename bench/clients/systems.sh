@@ -13,7 +13,7 @@ all_systems=(
     "belay_worker    belay    worker    1   1  drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500"
     "belay_tasks     belay    tasks     1   1  drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500"
     "belay_engine    belay    engine    1   1  drain_100 latency"
-    "belay_runtime   durable  runtime    1   1  workflow hello chain fan_out"
+    "belay_runtime   durable  runtime    1   1  workflow hello chain history fan_out"
     "belay_by_hand   durable  dispatcher 1   1  workflow hello"
     "belay_local     runtime  runtime    1   1  local"
     "graphile        graphile plain     10  1  drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness"
@@ -22,7 +22,7 @@ all_systems=(
     "pgboss_batch    pgboss   batch     2   1  drain_16 drain_100 slow_500"
     "bullmq_always   bullmq   always    5   1  drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500"
     "bullmq_everysec bullmq   everysec  5   1  drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500"
-    "dbos            dbos     dbos      1   1  workflow"
+    "dbos            dbos     dbos      1   1  workflow hello"
 )
 system_names=()
 declare -A system_program=() system_argument=() system_jobs_divisor=() system_samples_divisor=() system_measurements=()
@@ -44,7 +44,7 @@ needs_redis() { [[ ${system_program[$1]} == bullmq ]]; }
 
 # Those in which some system takes part, in this order.
 measurement_names=()
-for name in drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500 workflow hello chain fan_out local; do
+for name in drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500 workflow hello chain history fan_out local; do
     [[ "${system_measurements[*]}" != *" $name "* ]] || measurement_names+=("$name")
 done
 unset name
@@ -70,8 +70,9 @@ set_arguments() {
             ;;
         slow_500) arguments+=(drain "jobs=$slow_jobs" handlers=500 connections=3 ms=100) ;;
         workflow) arguments+=(workflow steps=3 "seconds=$BENCH_SECONDS" handlers=16 connections=20) ;;
-        hello) arguments+=(workflow steps=1 "seconds=$BENCH_SECONDS" handlers=16) ;;
+        hello) arguments+=(workflow steps=1 "seconds=$BENCH_SECONDS" handlers=16 connections=20) ;;
         chain) arguments+=(chain "length=$((BENCH_JOBS / 25))") ;;
+        history) arguments+=(history "events=$((BENCH_JOBS < 50000 ? BENCH_JOBS * 2 / 5 : 20000))" turns=100) ;;
         fan_out) arguments+=(fan_out "width=$((BENCH_JOBS < 50000 ? BENCH_JOBS / 50 : 1000))" handlers=8) ;;
         local) arguments+=(local) ;;
         *) die "no measurement '$1'" ;;
