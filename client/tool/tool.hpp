@@ -197,7 +197,7 @@ struct Browse {
 constexpr int kMostPreview = 10000;
 struct BrowsedRows {
     Json rows = Json::array();
-    OptionalText next = {};  // where the list goes on; none at its end
+    OptionalText next = {};  // where the list continues; none at its end
 };
 BrowsedRows browse(Hub& hub, const Browse& given);
 

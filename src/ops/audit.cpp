@@ -26,7 +26,7 @@ void add_actor(store::Details* details, std::optional<std::string_view> reason) 
         .add("reason", reason && !reason->empty() ? reason : given(pg::settings.reason));
 }
 
-void tell_operator(const store::Hub& hub, const Deed& deed, int64 now) {
+void emit_operator_event(const store::Hub& hub, const Deed& deed, int64 now) {
     if (!store::wants_event(hub, deed.event)) {
         return;
     }
@@ -35,8 +35,8 @@ void tell_operator(const store::Hub& hub, const Deed& deed, int64 now) {
     store::write_event(hub, deed.event, deed.subject, details, now);
 }
 
-void tell_operator(const store::Hub& hub, const Deed& deed) {
-    tell_operator(hub, deed, pg::server_now_ms());
+void emit_operator_event(const store::Hub& hub, const Deed& deed) {
+    emit_operator_event(hub, deed, pg::server_now_ms());
 }
 
 }  // namespace belay::ops

@@ -20,9 +20,9 @@ struct Deed {
 };
 
 // Writes the event of a call that has changed something, if the hub writes events of this kind.
-void tell_operator(const store::Hub& hub, const Deed& deed, int64 now);
+void emit_operator_event(const store::Hub& hub, const Deed& deed, int64 now);
 
 // The same at this moment.
-void tell_operator(const store::Hub& hub, const Deed& deed);
+void emit_operator_event(const store::Hub& hub, const Deed& deed);
 
 }  // namespace belay::ops

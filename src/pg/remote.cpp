@@ -228,7 +228,7 @@ RemoteTarget read_node_target(Oid role, const char* host, int32 port, MemoryCont
         ereport(ERROR, (errcode(ERRCODE_CONFIG_FILE_ERROR),
                         errmsg("setting citus.node_conninfo cannot be read")));
     }
-    // Nothing raises before they are given back, but for want of memory.
+    // Nothing raises before they are released, except a lack of memory.
     Size count = 0;
     while (options[count].keyword != nullptr) {
         ++count;

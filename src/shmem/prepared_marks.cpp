@@ -47,7 +47,7 @@ bool is_shared() {
     return shared != nullptr || shmem::attach();
 }
 
-Look* own_look() {
+Look* own_counts() {
     return &shared->looks[MyDatabaseId % kDatabases];
 }
 
@@ -61,7 +61,7 @@ void none_open_at(uint64 mark) {
     if (mark == 0) {
         return;
     }
-    Look* look = own_look();
+    Look* look = own_counts();
     SpinLockAcquire(&look->lock);
     look->mark = look->database == MyDatabaseId ? std::max(look->mark, mark) : mark;
     look->database = MyDatabaseId;
@@ -75,7 +75,7 @@ bool is_none_open() {
     if (!is_shared()) {
         return false;
     }
-    Look* look = own_look();
+    Look* look = own_counts();
     SpinLockAcquire(&look->lock);
     const bool known = look->database == MyDatabaseId;
     const uint64 mark = look->mark;

@@ -117,7 +117,7 @@ int64 insert_dead_letter(const Hub& hub, const NewDeadLetter& letter, int64 now)
                 letter.execution_id, letter.activity_id, letter.session_id, letter.tag,
                 letter.work_item, letter.attempts, letter.reason, letter.detail,
                 Us{letter.enqueued_at}, Ms{now});
-    tell_dead_letter(hub, id, letter.queue, letter.reason, letter.instance_id, letter.attempts,
+    emit_dead_letter(hub, id, letter.queue, letter.reason, letter.instance_id, letter.attempts,
                      now);
     return id;
 }

@@ -146,20 +146,20 @@ void write_flow(const Hub& hub, const Flow& flow, int64 now) {
     run_for_one(hub, kWriteFlow, flow.id, now, flow.state, flow.sealed, flow.struck, flow.revision,
                 flow.members, flow.open_members, flow.bad_sinks, flow.edges, flow.terminal_at,
                 flow.cancellation_policy, flow.cancel_reason, flow.cancelled_by);
-    note_flow(hub, flow.id);
+    wake_flow_waiters(hub, flow.id);
 }
 
 void delete_flow(const Hub& hub, const pg_uuid_t& id) {
     run(hub, kDeleteAttempts, id);
     delete_suspensions_of_flow(hub, id);
     for (const auto [task] : run(hub, kDeleteMembers, id)) {
-        note_state(hub, task);
+        wake_task_waiters(hub, task);
     }
     run(hub, kDeleteEdges, id);
     run(hub, kDeleteGroups, id);
     drop_left(hub, id);
     run_for_one(hub, kDeleteFlow, id);
-    note_flow(hub, id);
+    wake_flow_waiters(hub, id);
 }
 
 std::span<const pg_uuid_t> hold_outdated_flows(const Hub& hub, int64 now, int64 retention_ms,

@@ -674,7 +674,7 @@ const Hub& settle_incarnation(const Hub& hub, bool force) {
             ereport(LOG, (errmsg("hub \"%s\" begins a new incarnation", NameStr(hub.name))));
         });
     });
-    note_all_queues(hub, wakeups::Reason::kWork);  // leases of the old one are over
+    wake_all_queues(hub, wakeups::Reason::kWork);  // leases of the old one are over
     CacheInvalidateRelcacheByRelid(hub.relations.belay_hub);
     CommandCounterIncrement();
     const_cast<Hub&>(hub).stale = true;

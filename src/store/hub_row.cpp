@@ -310,7 +310,7 @@ void set_paused(const Hub& hub, std::string_view queue, std::optional<std::strin
         run_for_one(hub, kPause, queue, *reason);
     } else {
         run_for_one(hub, kResume, queue);
-        note_all_queues(hub, wakeups::Reason::kWork);
+        wake_all_queues(hub, wakeups::Reason::kWork);
         if (queue == kQueueNames[static_cast<int>(Queue::kTasks)]) {
             for (const auto [name] : run(hub, kTaskQueueNames)) {
                 wakeups::changed(queue_channel(hub, name), wakeups::Reason::kWork);

@@ -98,7 +98,7 @@ void insert_lock(Tables& tables, std::string_view instance_id, const core::TurnL
                [&row](Table& table) { (void)insert_row(&table, &row); });
 }
 
-void note_ended(const Hub& hub, const InstanceLock& lock) {
+void wake_after_turn(const Hub& hub, const InstanceLock& lock) {
     wakeups::lease_ended(orchestrator_channel(hub), lease_key_of_turn(lock.instance_key));
 }
 
@@ -203,13 +203,13 @@ void set_turn_deadline(Tables& tables, const InstanceLock& lock, int64 locked_un
 void release_turn(Tables& tables, const InstanceLock& lock) {
     change_lock(tables, lock.row,
                 [](const core::TurnLock& state) { return core::released(state); });
-    note_ended(tables, lock);
+    wake_after_turn(tables, lock);
 }
 
 void ack_turn(Tables& tables, const InstanceLock& lock, const core::CacheHint& cache) {
     change_lock(tables, lock.row,
                 [&cache](const core::TurnLock& state) { return core::acked(state, cache); });
-    note_ended(tables, lock);
+    wake_after_turn(tables, lock);
 }
 
 void delete_turn(Tables& tables, const InstanceLock& lock) {
@@ -220,7 +220,7 @@ void delete_turn(Tables& tables, const InstanceLock& lock) {
             raise_vanished();
         }
     });
-    note_ended(tables, lock);
+    wake_after_turn(tables, lock);
 }
 
 int64 last_lock_no(const Hub& hub) {

@@ -39,7 +39,7 @@ bool change_instance(Table* table, std::string_view instance_id, Fill fill) {
 }
 
 // What every ack writes.
-void note_execution(const Table& table, int64 execution_id, int64 now, Changes* changes) {
+void put_execution(const Table& table, int64 execution_id, int64 now, Changes* changes) {
     changes
         ->put(instance::kCurrentExecutionId,
               core::current_execution(get(table, instance::kCurrentExecutionId), execution_id))
@@ -146,7 +146,7 @@ bool upsert_instance(Tables& tables, std::string_view instance_id, std::string_v
             (void)column(table, instance::kParentId, &orphan);
             const bool adopted = core::adopts(!orphan, parent.has_value());
             changes->put(instance::kName, name).put(instance::kVersion, version);
-            note_execution(table, execution_id, now, changes);
+            put_execution(table, execution_id, now, changes);
             if (adopted) {
                 changes->put(instance::kParentId, parent);
             }
@@ -163,7 +163,7 @@ bool touch_instance(Tables& tables, std::string_view instance_id, int64 executio
     pass_turn_faults();
     return with_table(tables, TableId::kInstances, RowExclusiveLock, [&](Table& table) {
         return change_instance(&table, instance_id, [&](Changes* changes) {
-            note_execution(table, execution_id, now, changes);
+            put_execution(table, execution_id, now, changes);
             return false;
         });
     });

@@ -227,7 +227,7 @@ void release_first(const Hub& hub, std::string_view target, const IntentPair& pa
     run(hub, kRelease, target, pair.source_instance, pair.target_instance);
 }
 
-void note_failure(const Hub& hub, int64 id, int64 next_try_at, std::string_view error) {
+void record_failure(const Hub& hub, int64 id, int64 next_try_at, std::string_view error) {
     run(hub, kFailure, id, Ms{next_try_at}, error);
 }
 
@@ -236,7 +236,7 @@ void hurry_intents(const Hub& hub, std::string_view target, int64 now) {
     signals::wake_relay_at_commit(hub.schema);
 }
 
-bool note_received(const Hub& hub, const IntentKey& key, int64 now) {
+bool record_received(const Hub& hub, const IntentKey& key, int64 now) {
     return run(hub, kReceive, key.source_uuid, key.id, Ms{now}).count == 1;
 }
 

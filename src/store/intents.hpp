@@ -88,14 +88,14 @@ void block_followers(const Hub& hub, std::string_view target, const IntentPair& 
 void release_first(const Hub& hub, std::string_view target, const IntentPair& pair);
 
 // Notes an attempt that failed.
-void note_failure(const Hub& hub, int64 id, int64 next_try_at, std::string_view error);
+void record_failure(const Hub& hub, int64 id, int64 next_try_at, std::string_view error);
 
 // Makes everything for the target due now.
 void hurry_intents(const Hub& hub, std::string_view target, int64 now);
 
 // Notes the key of an intent that arrives. False: it has arrived before. Waits for another
 // transaction that is taking in the same one.
-bool note_received(const Hub& hub, const IntentKey& key, int64 now);
+bool record_received(const Hub& hub, const IntentKey& key, int64 now);
 
 // Forgets up to limit keys received before an instant; returns how many.
 int64 forget_received(const Hub& hub, int64 before, int limit);

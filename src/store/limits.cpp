@@ -345,12 +345,13 @@ int64 take_places(const Hub& hub, std::string_view queue, int64 wanted, int64 no
     }
     pg::unlock_key(pg::LockSpace::kQueueLimit, hub.schema, key_of(queue));
     if (counted) {
-        note_rest(hub, queue, core::moved(counted->limit, {taken, now}), now);
+        wake_for_places(hub, queue, core::moved(counted->limit, {taken, now}), now);
     }
     return taken;
 }
 
-void note_rest(const Hub& hub, std::string_view queue, const core::QueueLimit& limit, int64 now) {
+void wake_for_places(const Hub& hub, std::string_view queue, const core::QueueLimit& limit,
+                     int64 now) {
     for (const wakeups::Channel& channel : {queue_channel(hub, queue), all_queues_channel(hub)}) {
         if (core::free_places(limit, now) > 0) {
             wakeups::ready(channel);

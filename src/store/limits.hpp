@@ -39,7 +39,8 @@ std::span<const NamedLimit> read_limits(const Hub& hub, std::span<const std::str
 // Takes up to so many places and tokens, as many as there are for certain; returns how many.
 int64 take_places(const Hub& hub, std::string_view queue, int64 wanted, int64 now);
 // Notifies sessions that wait for the queue that places are left, or when the next token comes.
-void note_rest(const Hub& hub, std::string_view queue, const core::QueueLimit& limit, int64 now);
+void wake_for_places(const Hub& hub, std::string_view queue, const core::QueueLimit& limit,
+                     int64 now);
 
 // Gives the place of a task of a limited queue back.
 void return_place(const Hub& hub, std::string_view queue, int64 now);

@@ -155,9 +155,9 @@ void insert_members(Tables& tables, const pg_uuid_t& flow, std::span<const NewMe
                         task_stats::Counter::kCreated);
         const core::TaskLife life = life_of_new(member, now);
         if (!is_blocked(life)) {
-            note_place(tables, life, {member.queue, task_slot(tables, member.id), member.cap_set},
-                       member.id);
-            note_claimable(tables, member.queue, life);
+            publish_place(tables, life,
+                          {member.queue, task_slot(tables, member.id), member.cap_set}, member.id);
+            wake_claimers(tables, member.queue, life);
         }
     }
     counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kEnqueued,
@@ -228,10 +228,10 @@ int64 release_blocked(Tables& tables, std::span<const pg_uuid_t> ids, int64 now)
         const core::TaskLife life = change_task(tables, task, [now](const core::TaskLife& before) {
             return core::unblocked(before, now);
         });
-        note_place(tables, life, task);
-        note_claimable(tables, task.queue, life);
-        note_state(tables, task.id);
-        note_flow(tables, task.flow_id);
+        publish_place(tables, life, task);
+        wake_claimers(tables, task.queue, life);
+        wake_task_waiters(tables, task.id);
+        wake_flow_waiters(tables, task.flow_id);
     }
     return static_cast<int64>(tasks.size());
 }
@@ -242,8 +242,8 @@ std::span<const Task> skip_blocked(Tables& tables, std::span<const pg_uuid_t> id
         (void)change_task(tables, task, [now](const core::TaskLife& life) {
             return core::finished(life, core::TaskState::kSkipped, now);
         });
-        note_state(tables, task.id);
-        note_flow(tables, task.flow_id);
+        wake_task_waiters(tables, task.id);
+        wake_flow_waiters(tables, task.flow_id);
     }
     return tasks;
 }
@@ -251,8 +251,8 @@ std::span<const Task> skip_blocked(Tables& tables, std::span<const pg_uuid_t> id
 void block(Tables& tables, const Task& task, int64 now) {
     (void)change_task(tables, task,
                       [now](const core::TaskLife& life) { return core::blocked(life, now); });
-    note_state(tables, task.id);
-    note_flow(tables, task.flow_id);
+    wake_task_waiters(tables, task.id);
+    wake_flow_waiters(tables, task.flow_id);
 }
 
 std::span<const pg_uuid_t> end_hold(Tables& tables, const pg_uuid_t& flow, int64 now) {

@@ -58,7 +58,8 @@ constexpr auto kUnmetOrphans = statement<In<ListOf<int16>, Ms, int64>, Out<Text>
 )sql");
 
 // $1 instance key, $2 instance id, $3 created before, $4 sequence of dead letters, $5 now.
-constexpr auto kBuryOrphans = statement<In<int64, Text, Ms, ObjectId, Ms>, Out<int64, int32>>(R"sql(
+constexpr auto kDeadLetterOrphans =
+    statement<In<int64, Text, Ms, ObjectId, Ms>, Out<int64, int32>>(R"sql(
     WITH c AS MATERIALIZED (
         SELECT m.instance_key, m.id
           FROM {hub}.orchestrator_queue AS m
@@ -93,13 +94,14 @@ std::span<const std::string_view> unmet_orphans(const Hub& hub, std::span<const 
     return run(hub, kUnmetOrphans, slots, Ms{created_before}, messages).values();
 }
 
-int64 bury_orphans(const Hub& hub, std::string_view instance_id, int64 created_before, int64 now) {
-    const auto buried = run(hub, kBuryOrphans, core::instance_key(instance_id), instance_id,
-                            Ms{created_before}, ObjectId{hub.relations.dead_letters_id}, Ms{now});
-    for (const auto [dead_id, attempt] : buried) {
-        tell_dead_letter(hub, dead_id, "orchestrator", "orphan", instance_id, attempt, now);
+int64 dead_letter_orphans(const Hub& hub, std::string_view instance_id, int64 created_before,
+                          int64 now) {
+    const auto moved = run(hub, kDeadLetterOrphans, core::instance_key(instance_id), instance_id,
+                           Ms{created_before}, ObjectId{hub.relations.dead_letters_id}, Ms{now});
+    for (const auto [dead_id, attempt] : moved) {
+        emit_dead_letter(hub, dead_id, "orchestrator", "orphan", instance_id, attempt, now);
     }
-    return buried.changed();
+    return moved.changed();
 }
 
 void reslot_messages(const Hub& hub, int32 slot_count) {

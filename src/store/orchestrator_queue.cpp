@@ -52,7 +52,7 @@ struct MessageStream {
 };
 
 // The claim index gets an entry of table.row.
-void note_appeared(const Table& table, TimestampTz visible_at) {
+void publish_message(const Table& table, TimestampTz visible_at) {
     const message::Row& row = message_row(table);
     gaps::appeared(gaps_of(table.hub, row.slot), place_of(visible_at, row.id));
 }
@@ -136,7 +136,7 @@ int64 insert_message(Tables& tables, const NewMessage& message) {
     with_table(tables, TableId::kOrchestratorQueue, RowExclusiveLock,
                [&row](Table& table) { (void)insert_row(&table, &row); });
     gaps::appeared(gaps_of(hub, slot), place_of(core::ms_to_pg_us(message.visible_at), id));
-    note_item(orchestrator_channel(hub), message.visible_at);
+    wake_fetchers(orchestrator_channel(hub), message.visible_at);
     counters::add(hub.schema, counters::Queue::kOrchestrator, counters::Counter::kEnqueued);
     return id;
 }
@@ -155,7 +155,7 @@ struct Peek {
 };
 
 // Adds the messages of a slot whose instance is free. kMissed: they are not all.
-WalkEnd look_at(Peek* peek, Table* table, Table* locks, int16 slot) {
+WalkEnd peek_slot(Peek* peek, Table* table, Table* locks, int16 slot) {
     int left = peek->limit;
     int64 now = 0;
     MessageStream stream{table->hub, slot, 0};
@@ -206,7 +206,7 @@ std::span<const WaitingMessage> peek_messages(Tables& tables, std::span<const in
         with_table(tables, TableId::kInstanceLocks, mode, [&](Table& locks) {
             for (const int16 slot : slots) {
                 const int before = peek.found.count;
-                while (look_at(&peek, &table, &locks, slot) == WalkEnd::kMissed) {
+                while (peek_slot(&peek, &table, &locks, slot) == WalkEnd::kMissed) {
                     peek.found.count = before;
                 }
             }
@@ -360,14 +360,14 @@ void release_leased(Tables& tables, int64 instance_key, int64 lock_no, bool igno
             const core::Message message =
                 core::released(message_of(table), ignore_attempt, visible_at);
             if (visible_at) {
-                note_appeared(table, message.visible_at);
+                publish_message(table, message.visible_at);
             }
             change_held_row(&table, version_of(table, message), visible_at.has_value());
         });
     });
     // Messages that came meanwhile can be fetched at once, whenever these return.
     wakeups::ready(orchestrator_channel(tables));
-    note_item(orchestrator_channel(tables), visible_at.value_or(0));
+    wake_fetchers(orchestrator_channel(tables), visible_at.value_or(0));
 }
 
 // ---------------------------------------------------------------- set aside
@@ -392,7 +392,7 @@ void drop_queue_messages(Tables& tables, std::string_view instance_id, int64 now
     });
 }
 
-bool bury_message(Tables& tables, std::string_view instance_id, int64 id, int64 now) {
+bool dead_letter_message(Tables& tables, std::string_view instance_id, int64 id, int64 now) {
     pass_turn_faults();
     const auto dead =
         writing(tables, TableId::kOrchestratorQueue,
@@ -447,7 +447,7 @@ bool unpark_messages(Tables& tables, std::string_view instance_id) {
             if (message.parked &&
                 try_change_row(&table, version_of(table, core::with_parked(message, false)),
                                true) == TM_Ok) {
-                note_appeared(table, message.visible_at);
+                publish_message(table, message.visible_at);
                 found = true;
             }
             return true;
@@ -466,7 +466,7 @@ void settle_parked(Tables& tables, std::string_view instance_id, int64 lock_no) 
                   [&] {
                       const core::Message message = message_of(table);
                       if (message.parked) {
-                          note_appeared(table, message.visible_at);
+                          publish_message(table, message.visible_at);
                           change_held_row(
                               &table, version_of(table, core::with_parked(message, false)), true);
                       }

@@ -116,7 +116,7 @@ bool unpark_messages(Tables& tables, std::string_view instance_id);
 void settle_parked(Tables& tables, std::string_view instance_id, int64 lock_no);
 
 // Moves a message that was leased too often to dead_letters. False if another transaction holds it.
-bool bury_message(Tables& tables, std::string_view instance_id, int64 id, int64 now);
+bool dead_letter_message(Tables& tables, std::string_view instance_id, int64 id, int64 now);
 
 // ---- In sets, by SQL: message_lists.cpp ----
 
@@ -130,7 +130,8 @@ std::span<const std::string_view> unmet_orphans(const Hub& hub, std::span<const 
 
 // Moves the messages of an instance that are older than an instant to dead_letters, reason orphan;
 // leaves out those that another transaction holds. Returns how many went.
-int64 bury_orphans(const Hub& hub, std::string_view instance_id, int64 created_before, int64 now);
+int64 dead_letter_orphans(const Hub& hub, std::string_view instance_id, int64 created_before,
+                          int64 now);
 
 // Gives every message the slot that a new slot_count asks for.
 void reslot_messages(const Hub& hub, int32 slot_count);

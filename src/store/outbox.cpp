@@ -377,7 +377,7 @@ void write_event(Tables& tables, int event, std::optional<std::string_view> subj
     wakeups::ready(outbox_channel(hub));
 }
 
-void tell_dead_letter(const Hub& hub, int64 dead_letter_id, const char* queue, const char* reason,
+void emit_dead_letter(const Hub& hub, int64 dead_letter_id, const char* queue, const char* reason,
                       std::optional<std::string_view> instance_id, int32 attempt, int64 now) {
     if (wants_event(hub, kDeadLettered)) {
         write_event(hub, kDeadLettered, instance_id,
@@ -435,8 +435,8 @@ void take_gaps(const Hub& hub, std::string_view name, Subscription* subscription
 namespace {
 
 // An id of lost events, if some are yet to be reported.
-std::optional<std::string_view> told_or_null(const Subscription& subscription,
-                                             std::string_view id) {
+std::optional<std::string_view> unreported_or_null(const Subscription& subscription,
+                                                   std::string_view id) {
     return subscription.untold == 0 ? std::nullopt : std::optional(id);
 }
 
@@ -449,8 +449,8 @@ void update_subscription(const Hub& hub, std::string_view name, const Subscripti
                 subscription.final_position, subscription.lease, subscription.lease_until,
                 subscription.lease_inc, subscription.last_incarnation, subscription.last_position,
                 subscription.lost, subscription.untold,
-                told_or_null(subscription, subscription.untold_first),
-                told_or_null(subscription, subscription.untold_last));
+                unreported_or_null(subscription, subscription.untold_first),
+                unreported_or_null(subscription, subscription.untold_last));
 }
 
 EventRows read_old_events(const Hub& hub, const Subscription& subscription, int64 limit) {

@@ -47,7 +47,7 @@ void write_event(Tables& tables, int event, std::optional<std::string_view> subj
                  const Details& details, int64 now);
 
 // The event of an item that was moved to dead_letters, if the hub writes it.
-void tell_dead_letter(const Hub& hub, int64 dead_letter_id, const char* queue, const char* reason,
+void emit_dead_letter(const Hub& hub, int64 dead_letter_id, const char* queue, const char* reason,
                       std::optional<std::string_view> instance_id, int32 attempt, int64 now);
 
 // ---- Reading ----

@@ -272,7 +272,7 @@ struct LookAtLanes {
 };
 
 // The lanes that are known to be the only ones with free rows. False: that is not known.
-bool look_at_open_lanes(const open_lanes::Key& key, LookAtLanes* look) {
+bool probe_open_lanes(const open_lanes::Key& key, LookAtLanes* look) {
     const auto view = open_lanes::read(key, true, look->now);
     if (view.complete) {
         pg::List<int32> lanes;
@@ -296,7 +296,7 @@ Readiness worker_readiness(Tables& tables, int64 now, int limit) {
     const auto clock = pg::start_clock(now, 0);
     LookAtLanes look{
         .tables = tables, .slots = all_slots(tables), .clock = clock, .now = now, .limit = limit};
-    if (may_skip_by_memory() && look_at_open_lanes(key, &look)) {
+    if (may_skip_by_memory() && probe_open_lanes(key, &look)) {
         return look.found;
     }
     auto lanes = lanes_to_fetch(tables, -1, PG_INT32_MAX, true, kAtOnce);

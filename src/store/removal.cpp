@@ -408,7 +408,7 @@ void delete_locks(const Hub& hub, const InstanceSet& set) {
     }
 }
 
-void tell_deleted(const Hub& hub, const DeletedRows& instances, int64 now) {
+void emit_deleted(const Hub& hub, const DeletedRows& instances, int64 now) {
     constexpr int kDeleted = core::event_place("instance", "deleted");
     if (!wants_event(hub, kDeleted)) {
         return;
@@ -515,7 +515,7 @@ Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceS
     }
     const auto instances = run(hub, kDeleteInstances, set.id_array);
     removed.instances = instances.changed();
-    tell_deleted(hub, instances, now);
+    emit_deleted(hub, instances, now);
     for (const auto instance_id : set.ids) {
         wakeups::changed(instance_channel(hub, instance_id), wakeups::Reason::kChanged);
     }

@@ -62,14 +62,14 @@ constexpr auto kHoldDue = statement<In<int64, int64>, ScheduleRows>(R"sql(
 )sql");
 
 // $1 name, $2 last due, $3 next due.
-constexpr auto kNoteRun = statement<In<Text, Maybe<int64>, int64>, Out<>>(R"sql(
+constexpr auto kRecordRun = statement<In<Text, Maybe<int64>, int64>, Out<>>(R"sql(
     UPDATE {hub}.schedules AS s
        SET last_due_ms = COALESCE($2, s.last_due_ms), next_due_ms = $3, next_run_ms = $3,
            last_error = NULL
      WHERE s.name {=} $1
 )sql");
 
-constexpr auto kNoteFailure = statement<In<Text, Text, int64>, Out<>>(R"sql(
+constexpr auto kRecordFailure = statement<In<Text, Text, int64>, Out<>>(R"sql(
     UPDATE {hub}.schedules AS s SET last_error = $2, next_run_ms = $3 WHERE s.name {=} $1
 )sql");
 
@@ -136,13 +136,13 @@ std::span<const Schedule> hold_due_schedules(const Hub& hub, int64 now, int limi
         [](const HeldSchedule& held) { return held.schedule; });
 }
 
-void note_run(const Hub& hub, std::string_view name, std::optional<int64> last_due,
-              int64 next_due) {
-    run_for_one(hub, kNoteRun, name, last_due, next_due);
+void record_run(const Hub& hub, std::string_view name, std::optional<int64> last_due,
+                int64 next_due) {
+    run_for_one(hub, kRecordRun, name, last_due, next_due);
 }
 
-void note_failure(const Hub& hub, std::string_view name, std::string_view error, int64 again_at) {
-    run_for_one(hub, kNoteFailure, name, error, again_at);
+void record_failure(const Hub& hub, std::string_view name, std::string_view error, int64 again_at) {
+    run_for_one(hub, kRecordFailure, name, error, again_at);
 }
 
 int64 next_schedule(const Hub& hub) {

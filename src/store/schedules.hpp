@@ -35,9 +35,10 @@ void resume_schedule(const Hub& hub, std::string_view name, int64 next_due);
 // Up to limit schedules that are due, held; others' are skipped.
 std::span<const Schedule> hold_due_schedules(const Hub& hub, int64 now, int limit);
 // It has run: last_due is the last time for which a task was created, if any.
-void note_run(const Hub& hub, std::string_view name, std::optional<int64> last_due, int64 next_due);
+void record_run(const Hub& hub, std::string_view name, std::optional<int64> last_due,
+                int64 next_due);
 // It could not run, and is tried again at that time.
-void note_failure(const Hub& hub, std::string_view name, std::string_view error, int64 again_at);
+void record_failure(const Hub& hub, std::string_view name, std::string_view error, int64 again_at);
 
 // When the next one runs; core::kNever if none does.
 int64 next_schedule(const Hub& hub);

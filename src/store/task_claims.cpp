@@ -293,8 +293,8 @@ struct ClaimNotes {
     int64 first_end = core::kNever;
 
     void add(const Hub& hub, const LeaseGrant& grant, const ClaimedTask& claimed) {
-        note_state(hub, grant.task.id);
-        note_flow(hub, claimed.flow_id);
+        wake_task_waiters(hub, grant.task.id);
+        wake_flow_waiters(hub, claimed.flow_id);
         if (queue != grant.task.queue) {
             end_queue(hub);
             queue = grant.task.queue;
@@ -633,10 +633,10 @@ int64 promote_due(Tables& tables, int64 now, int limit) {
             });
     });
     for (const Promoted& task : promoted) {
-        note_place(tables, task.life, task.stream, task.id);
-        note_claimable(tables, task.stream.queue, task.life);
-        note_held(tables, task.stream.queue);
-        note_state(tables, task.id);
+        publish_place(tables, task.life, task.stream, task.id);
+        wake_claimers(tables, task.stream.queue, task.life);
+        publish_held(tables, task.stream.queue);
+        wake_task_waiters(tables, task.id);
     }
     return promoted.count;
 }

@@ -289,8 +289,8 @@ core::QueuePlace delayed_place(const TaskPlace& place) {
 
 // ---------------------------------------------------------------- notes
 
-void note_place(const Hub& hub, const core::TaskLife& life, const TaskStream& stream,
-                const pg_uuid_t& id) {
+void publish_place(const Hub& hub, const core::TaskLife& life, const TaskStream& stream,
+                   const pg_uuid_t& id) {
     if (life.state == core::TaskState::kReady) {
         gaps::appeared(ready_gaps(hub, stream),
                        ready_place({life.priority, *life.available_at, id}));
@@ -299,12 +299,12 @@ void note_place(const Hub& hub, const core::TaskLife& life, const TaskStream& st
     }
 }
 
-void note_place(const Hub& hub, const core::TaskLife& life, const Task& task) {
-    note_place(hub, life, {task.queue, task.slot, task.cap_set}, task.id);
+void publish_place(const Hub& hub, const core::TaskLife& life, const Task& task) {
+    publish_place(hub, life, {task.queue, task.slot, task.cap_set}, task.id);
 }
 
-void note_claimable(const Hub& hub, std::string_view queue, const core::TaskLife& life,
-                    int32 count) {
+void wake_claimers(const Hub& hub, std::string_view queue, const core::TaskLife& life,
+                   int32 count) {
     const bool ready = life.state == core::TaskState::kReady;
     for (const wakeups::Channel& channel : {queue_channel(hub, queue), all_queues_channel(hub)}) {
         if (ready) {
@@ -318,20 +318,20 @@ void note_claimable(const Hub& hub, std::string_view queue, const core::TaskLife
     }
 }
 
-void note_state(const Hub& hub, const pg_uuid_t& task) {
+void wake_task_waiters(const Hub& hub, const pg_uuid_t& task) {
     wakeups::task_changed(hub.schema, task);
 }
 
-void note_flow(const Hub& hub, const std::optional<pg_uuid_t>& flow) {
+void wake_flow_waiters(const Hub& hub, const std::optional<pg_uuid_t>& flow) {
     if (flow) {
         wakeups::changed(flow_channel(hub, uuid_text(*flow)), wakeups::Reason::kChanged);
     }
 }
 
-void note_state(const Hub& hub, const Task& task, const Notice& notice) {
-    note_flow(hub, task.flow_id);
+void wake_task_waiters(const Hub& hub, const Task& task, const Notice& notice) {
+    wake_flow_waiters(hub, task.flow_id);
     if (notice.reason == wakeups::Reason::kChanged) {
-        note_state(hub, task.id);
+        wake_task_waiters(hub, task.id);
     } else {
         // The epoch afterwards distinguishes a lost lease from those before it.
         wakeups::changed(task_channel(hub, uuid_text(task.id)), notice.reason,
@@ -342,7 +342,7 @@ void note_state(const Hub& hub, const Task& task, const Notice& notice) {
     }
 }
 
-void note_held(const Hub& hub, std::string_view queue) {
+void publish_held(const Hub& hub, std::string_view queue) {
     wakeups::held(queue_channel(hub, queue));
     wakeups::held(all_queues_channel(hub));
 }

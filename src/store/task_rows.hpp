@@ -114,17 +114,17 @@ core::QueuePlace delayed_place(const TaskPlace& place);
 
 // A task that has just been written, if it waits in the queue: its place, for the gaps, and that it
 // can be claimed, now or later.
-void note_place(const Hub& hub, const core::TaskLife& life, const TaskStream& stream,
-                const pg_uuid_t& id);
-void note_place(const Hub& hub, const core::TaskLife& life, const Task& task);
-void note_claimable(const Hub& hub, std::string_view queue, const core::TaskLife& life,
-                    int32 count = 1);
+void publish_place(const Hub& hub, const core::TaskLife& life, const TaskStream& stream,
+                   const pg_uuid_t& id);
+void publish_place(const Hub& hub, const core::TaskLife& life, const Task& task);
+void wake_claimers(const Hub& hub, std::string_view queue, const core::TaskLife& life,
+                   int32 count = 1);
 // The state of a task has changed; with a notice, that of one that had a lease.
-void note_state(const Hub& hub, const pg_uuid_t& task);
+void wake_task_waiters(const Hub& hub, const pg_uuid_t& task);
 // Something has changed in the flow, if there is one.
-void note_flow(const Hub& hub, const std::optional<pg_uuid_t>& flow);
-void note_state(const Hub& hub, const Task& task, const Notice& notice);
+void wake_flow_waiters(const Hub& hub, const std::optional<pg_uuid_t>& flow);
+void wake_task_waiters(const Hub& hub, const Task& task, const Notice& notice);
 // A claim may pass the tasks of the queue over until the transaction ends.
-void note_held(const Hub& hub, std::string_view queue);
+void publish_held(const Hub& hub, std::string_view queue);
 
 }  // namespace belay::store

@@ -61,10 +61,10 @@ bool is_any(const Table&) {
 }
 
 // A claim may pass the task over meanwhile.
-std::optional<Task> note_hold(const Hub& hub, const std::optional<Task>& task) {
+std::optional<Task> publish_hold(const Hub& hub, const std::optional<Task>& task) {
     if (task &&
         (task->state == core::TaskState::kReady || task->state == core::TaskState::kDelayed)) {
-        note_held(hub, task->queue);
+        publish_held(hub, task->queue);
     }
     return task;
 }
@@ -208,8 +208,9 @@ TaskBody body_of(const NewTask& task) {
             .policy = task.policy};
 }
 
-void note_new_place(const Hub& hub, const NewTask& task) {
-    note_place(hub, new_life(task), {task.queue, task_slot(hub, task.id), task.cap_set}, task.id);
+void publish_new_place(const Hub& hub, const NewTask& task) {
+    publish_place(hub, new_life(task), {task.queue, task_slot(hub, task.id), task.cap_set},
+                  task.id);
 }
 
 void count_new(const Hub& hub, const NewTask& task) {
@@ -232,8 +233,8 @@ bool insert_task(Tables& tables, const NewTask& task) {
         return true;
     });
     if (inserted) {
-        note_new_place(tables, task);
-        note_claimable(tables, task.queue, new_life(task));
+        publish_new_place(tables, task);
+        wake_claimers(tables, task.queue, new_life(task));
         count_new(tables, task);
     }
     return inserted;
@@ -261,16 +262,16 @@ void insert_own_tasks(Tables& tables, std::span<const NewTask> tasks) {
     // wake up.
     const NewTask* alike = tasks.data();
     for (const NewTask& task : tasks) {
-        note_new_place(tables, task);
+        publish_new_place(tables, task);
         count_new(tables, task);
         if (alike->queue != task.queue || alike->available_at != task.available_at) {
-            note_claimable(tables, alike->queue, new_life(*alike),
-                           static_cast<int32>(&task - alike));
+            wake_claimers(tables, alike->queue, new_life(*alike),
+                          static_cast<int32>(&task - alike));
             alike = &task;
         }
     }
-    note_claimable(tables, alike->queue, new_life(*alike),
-                   static_cast<int32>(tasks.data() + tasks.size() - alike));
+    wake_claimers(tables, alike->queue, new_life(*alike),
+                  static_cast<int32>(tasks.data() + tasks.size() - alike));
 }
 
 std::optional<core::TaskLife> read_life(Tables& tables, const pg_uuid_t& id) {
@@ -324,7 +325,7 @@ std::optional<TaskKey> read_task_key(Tables& tables, const pg_uuid_t& id) {
 // ---------------------------------------------------------------- locking
 
 std::optional<Task> try_lock_task(Tables& tables, const pg_uuid_t& id) {
-    return note_hold(tables, hold(tables, id, LockTupleNoKeyExclusive, LockWaitSkip, is_any));
+    return publish_hold(tables, hold(tables, id, LockTupleNoKeyExclusive, LockWaitSkip, is_any));
 }
 
 std::span<const Task> try_lock_tasks(Tables& tables, std::span<const SeenTask> seen) {
@@ -341,18 +342,19 @@ std::span<const Task> try_lock_tasks(Tables& tables, std::span<const SeenTask> s
         }
     });
     for (const Task& task : held) {
-        (void)note_hold(tables, task);
+        (void)publish_hold(tables, task);
     }
     return held.span();
 }
 
 std::optional<Task> try_lock_lone_task(Tables& tables, const pg_uuid_t& id) {
-    return note_hold(tables, hold(tables, id, LockTupleNoKeyExclusive, LockWaitSkip,
-                                  [](const Table& table) { return !get(table, task::kFlowId); }));
+    return publish_hold(tables,
+                        hold(tables, id, LockTupleNoKeyExclusive, LockWaitSkip,
+                             [](const Table& table) { return !get(table, task::kFlowId); }));
 }
 
 std::optional<Task> lock_task(Tables& tables, const pg_uuid_t& id) {
-    return note_hold(tables, hold(tables, id, LockTupleNoKeyExclusive, LockWaitBlock, is_any));
+    return publish_hold(tables, hold(tables, id, LockTupleNoKeyExclusive, LockWaitBlock, is_any));
 }
 
 std::optional<Task> try_lock_lease(Tables& tables, const pg_uuid_t& id, int64 epoch) {
@@ -429,15 +431,15 @@ core::TaskState requeue(Tables& tables, const Task& task, const Requeue& how) {
                 changes->put(task::kCheckpoint, how.checkpoint);
             }
         });
-    note_place(tables, life, task);
+    publish_place(tables, life, task);
     lose(tables, task, how.now);
     if (how.outcome) {
         count_run(tables, task, how.now);
         counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kRetried);
         task_stats::add(tables.hub.schema, {task.queue, task.kind}, task_stats::Counter::kRetried);
     }
-    note_claimable(tables, task.queue, life);
-    note_state(tables, task, how.notice);
+    wake_claimers(tables, task.queue, life);
+    wake_task_waiters(tables, task, how.notice);
     return life.state;
 }
 
@@ -448,7 +450,7 @@ void suspend(Tables& tables, const Task& task, int64 now) {
     (void)change_task(tables, task,
                       [now](const core::TaskLife& life) { return core::suspended(life, now); });
     lose(tables, task, now);
-    note_state(tables, task, {wakeups::Reason::kChanged, false});
+    wake_task_waiters(tables, task, {wakeups::Reason::kChanged, false});
 }
 
 core::TaskState resume(Tables& tables, const Task& task, int64 available_at, int64 now) {
@@ -458,9 +460,9 @@ core::TaskState resume(Tables& tables, const Task& task, int64 available_at, int
     const core::TaskLife life = change_task(tables, task, [=](const core::TaskLife& before) {
         return core::resumed(before, available_at, now);
     });
-    note_place(tables, life, task);
-    note_claimable(tables, task.queue, life);
-    note_state(tables, task, {wakeups::Reason::kChanged, false});
+    publish_place(tables, life, task);
+    wake_claimers(tables, task.queue, life);
+    wake_task_waiters(tables, task, {wakeups::Reason::kChanged, false});
     return life.state;
 }
 
@@ -498,7 +500,7 @@ int64 finish(Tables& tables, const Task& task, const Finish& how) {
         lose(tables, task, how.now);
     }
     count_end(tables, task, how.state, how.now);
-    note_state(tables, task, how.notice);
+    wake_task_waiters(tables, task, how.notice);
     return life.lease_epoch;
 }
 
@@ -508,7 +510,7 @@ void set_priority(Tables& tables, const Task& task, int32 priority, int64 now) {
     const core::TaskLife life = change_task(tables, task, [=](const core::TaskLife& before) {
         return core::with_priority(before, priority, now);
     });
-    note_place(tables, life, task);
+    publish_place(tables, life, task);
 }
 
 int64 reopen(Tables& tables, const Task& task, core::TaskState state, int64 now) {
@@ -526,11 +528,11 @@ int64 reopen(Tables& tables, const Task& task, core::TaskState state, int64 now)
                 changes->clear(column);
             }
         });
-    note_place(tables, life, task);
+    publish_place(tables, life, task);
     if (state == core::TaskState::kReady) {
-        note_claimable(tables, task.queue, life);
+        wake_claimers(tables, task.queue, life);
     }
-    note_state(tables, task, {wakeups::Reason::kChanged, false});
+    wake_task_waiters(tables, task, {wakeups::Reason::kChanged, false});
     return life.lease_epoch;
 }
 
@@ -541,7 +543,7 @@ void delete_task(Tables& tables, const Task& task) {
         delete_dedup_key(tables, task.queue, *task.dedup_key, task.id);
     }
     run_for_one(tables.hub, kDelete, task.id);
-    note_state(tables, task, {wakeups::Reason::kChanged, false});
+    wake_task_waiters(tables, task, {wakeups::Reason::kChanged, false});
 }
 
 }  // namespace belay::store

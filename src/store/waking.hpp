@@ -56,7 +56,7 @@ inline wakeups::Channel task_lease_channel(const Hub& hub) {
 }
 
 // An item that can be fetched from visible_at on, in ms.
-inline void note_item(const wakeups::Channel& channel, int64 visible_at) {
+inline void wake_fetchers(const wakeups::Channel& channel, int64 visible_at) {
     if (visible_at <= pg::server_now_ms()) {
         wakeups::ready(channel);
     } else {
@@ -65,7 +65,7 @@ inline void note_item(const wakeups::Channel& channel, int64 visible_at) {
 }
 
 // Everything of the hub's queues may be different now.
-inline void note_all_queues(const Hub& hub, wakeups::Reason reason) {
+inline void wake_all_queues(const Hub& hub, wakeups::Reason reason) {
     wakeups::changed(orchestrator_channel(hub), reason);
     wakeups::changed(worker_channel(hub), reason);
     wakeups::changed(all_queues_channel(hub), reason);

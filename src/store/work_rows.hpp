@@ -68,6 +68,6 @@ std::optional<Leased> lease_row(Table* table, const Grant& grant);
 
 // Reports a row that was leased to sessions that wait, and to its cursor. Returns whether the
 // cursor may pass it.
-bool note_granted(const Hub& hub, const Leased& leased, const Grant& grant);
+bool publish_grant(const Hub& hub, const Leased& leased, const Grant& grant);
 
 }  // namespace belay::store

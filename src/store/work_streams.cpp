@@ -133,7 +133,7 @@ void visit_from(Look& look, const cursors::Place& from, bool from_cursor, Visit&
     bool more = false;
     cursors::Place end = from;
     // False: neither this row nor a later one is due.
-    const auto look_at_row = [&] {
+    const auto probe_row = [&] {
         const WorkKey row = key_of_row(*table);
         const cursors::Place place = place_of(row);
         if (part.delayed && row.due > look.now) {
@@ -158,8 +158,7 @@ void visit_from(Look& look, const cursors::Place& from, bool from_cursor, Visit&
     // need not be looked for.
     cursors::Place seen = look.after;
     if (from_cursor && from == view.position &&
-        find_work_at(*table, view.head, {part.lane, part.slot, from.due, from.id}) &&
-        look_at_row()) {
+        find_work_at(*table, view.head, {part.lane, part.slot, from.due, from.id}) && probe_row()) {
         seen = from;
         more = true;
     }
@@ -171,7 +170,7 @@ void visit_from(Look& look, const cursors::Place& from, bool from_cursor, Visit&
             if (place == look.after || place == seen) {
                 continue;
             }
-            if (!look_at_row()) {
+            if (!probe_row()) {
                 break;
             }
             CHECK_FOR_INTERRUPTS();
@@ -274,7 +273,7 @@ LeasedRows take_heads(Tables& tables, int32 lane, int16 slot, std::optional<std:
                  leased[count++] = *row;
                  return Verdict{.found = true,
                                 .go_on = count < limit,
-                                .passed = note_granted(table.hub, *row, terms.grant_at(now))};
+                                .passed = publish_grant(table.hub, *row, terms.grant_at(now))};
              });
     });
     return {leased, count};

@@ -54,9 +54,9 @@ void fill_row(const WorkKey& key, const NewWork& work, NewRow* row) {
         .put(work::kWorkItem, work.work_item);
 }
 
-void note_inserted_work(const Hub& hub, const WorkKey& key, const cursors::RowHint& hint) {
+void publish_work(const Hub& hub, const WorkKey& key, const cursors::RowHint& hint) {
     cursors::inserted(cursor_of(hub, key), place_of(key), hint);
-    note_item(worker_channel(hub), key.due);
+    wake_fetchers(worker_channel(hub), key.due);
 }
 
 // ---------------------------------------------------------------- versions
@@ -115,13 +115,13 @@ bool opens(const core::WorkToken& token, const Table& table, int64 now) {
 // ---------------------------------------------------------------- notes
 
 // The row is gone when the transaction commits.
-void note_gone(const Hub& hub, const WorkKey& key) {
+void publish_removal(const Hub& hub, const WorkKey& key) {
     wakeups::lease_ended(worker_channel(hub), lease_key_of_work(key.id));
     cursors::deleted(cursor_of(hub, key), place_of(key));
 }
 
-void note_moved_deadline(const Hub& hub, const WorkKey& key, int64 locked_until,
-                         const cursors::RowHint& hint) {
+void publish_deadline(const Hub& hub, const WorkKey& key, int64 locked_until,
+                      const cursors::RowHint& hint) {
     wakeups::lease_moved(worker_channel(hub), lease_key_of_work(key.id), locked_until);
     cursors::freed(cursor_of(hub, key), place_of(key), locked_until, hint);
 }
@@ -196,7 +196,7 @@ int64 insert_work(Tables& tables, const NewWork& work) {
             const ItemPointerData tid = insert_row(&table, &row);
             return cursors::RowHint{tid, buffer_of(table, tid)};
         });
-    note_inserted_work(tables, key, hint);
+    publish_work(tables, key, hint);
     counters::add(tables.hub.schema, counters::Queue::kWorker, counters::Counter::kEnqueued);
     return key.id;
 }
@@ -219,14 +219,14 @@ void insert_works(Tables& tables, std::span<const NewWork> works) {
                 const bool same_page = i > 0 && ItemPointerGetBlockNumber(&tid) ==
                                                     ItemPointerGetBlockNumber(&last.tid);
                 last = {tid, same_page ? last.buffer : buffer_of(table, tid)};
-                note_inserted_work(table.hub, keys[i], last);
+                publish_work(table.hub, keys[i], last);
             });
     });
     counters::add(tables.hub.schema, counters::Queue::kWorker, counters::Counter::kEnqueued,
                   static_cast<int64>(works.size()));
 }
 
-bool note_granted(const Hub& hub, const Leased& leased, const Grant& grant) {
+bool publish_grant(const Hub& hub, const Leased& leased, const Grant& grant) {
     counters::add_duration(hub.schema, counters::Queue::kWorker, counters::Duration::kWait,
                            grant.now - leased.visible_at);
     wakeups::lease_granted(worker_channel(hub), lease_key_of_work(leased.key.id),
@@ -276,7 +276,7 @@ std::optional<Leased> take(Tables& tables, const WorkKey& key, const Grant& gran
         }
         const auto leased = lease_row(&table, grant);
         if (leased) {
-            (void)note_granted(table.hub, *leased, grant);
+            (void)publish_grant(table.hub, *leased, grant);
         }
         return leased;
     });
@@ -315,7 +315,7 @@ std::optional<WorkRow> delete_live(Tables& tables, const core::WorkToken& token,
         if (!delete_row(table, false)) {
             return std::nullopt;
         }
-        note_gone(table.hub, row.key);
+        publish_removal(table.hub, row.key);
         return row;
     });
 }
@@ -334,7 +334,7 @@ std::optional<WorkRow> renew_live(Tables& tables, const core::WorkToken& token, 
         if (try_change_row(&table, version) != TM_Ok) {
             return std::nullopt;
         }
-        note_moved_deadline(table.hub, row.key, locked_until, place_in_heap(table, version));
+        publish_deadline(table.hub, row.key, locked_until, place_in_heap(table, version));
         return row;
     });
 }
@@ -358,10 +358,10 @@ void delete_work(Tables& tables, const WorkKey& key) {
             raise_vanished();
         }
     });
-    note_gone(tables, key);
+    publish_removal(tables, key);
 }
 
-DeadWork bury_work(Tables& tables, const WorkKey& key, int32 attempts, int64 now) {
+DeadWork dead_letter_work(Tables& tables, const WorkKey& key, int32 attempts, int64 now) {
     pass_work_faults(pg::FaultPoint::kHotTableAck);
     const auto dead = writing(tables, TableId::kWorkerQueue, [&key, attempts](Table& table) {
         find_held(&table, key);
@@ -402,14 +402,14 @@ void set_deadline(Tables& tables, const WorkKey& key, int64 locked_until) {
         change_held_row(&table, version);
         return place_in_heap(table, version);
     });
-    note_moved_deadline(tables, key, locked_until, hint);
+    publish_deadline(tables, key, locked_until, hint);
 }
 
 void release_work(Tables& tables, const WorkKey& key, int32 attempt,
                   std::optional<int64> visible_at, std::optional<std::string_view> reason) {
     pass_work_faults(pg::FaultPoint::kHotTableAbandon);
     wakeups::lease_ended(worker_channel(tables), lease_key_of_work(key.id));
-    note_item(worker_channel(tables), visible_at.value_or(0));
+    wake_fetchers(worker_channel(tables), visible_at.value_or(0));
     WorkKey released = key;
     writing(tables, TableId::kWorkerQueue, [&](Table& table) {
         find_held(&table, key);

@@ -194,7 +194,7 @@ struct DeadWork {
     std::string_view work_item;
     int32 attempt;
 };
-DeadWork bury_work(Tables& tables, const WorkKey& key, int32 attempts, int64 now);
+DeadWork dead_letter_work(Tables& tables, const WorkKey& key, int32 attempts, int64 now);
 
 // What can be known of a work item without its payload.
 struct WorkView {

@@ -137,8 +137,8 @@ void before_command(const Node* command) {
 
 // What is to be done after a command. Its tree may be gone by then: a COMMIT frees it.
 struct Aftermath {
-    bool look_at_database;
-    bool look_here;
+    bool probe_database;
+    bool probe_here;
     bool hubs_changed;
     NameData database;
     Oid schema;  // that may be empty after DROP EXTENSION belay
@@ -168,25 +168,25 @@ bool has_settled_worker() {
 
 Aftermath aftermath_of(const Node* command) {
     Aftermath result{};
-    const auto look_at = [&result](const char* name) {
-        result.look_at_database = true;
+    const auto inspect = [&result](const char* name) {
+        result.probe_database = true;
         namestrcpy(&result.database, name);
     };
     switch (nodeTag(command)) {
         case T_CreatedbStmt:
-            look_at(reinterpret_cast<const CreatedbStmt*>(command)->dbname);
+            inspect(reinterpret_cast<const CreatedbStmt*>(command)->dbname);
             break;
         case T_AlterDatabaseStmt:  // it may allow connections
-            look_at(reinterpret_cast<const AlterDatabaseStmt*>(command)->dbname);
+            inspect(reinterpret_cast<const AlterDatabaseStmt*>(command)->dbname);
             break;
         case T_CreateExtensionStmt:  // of any: another one may require ours
-            result.look_here = true;
+            result.probe_here = true;
             break;
         case T_TransactionStmt:
             // No callback of the prepared transaction runs.
-            result.look_here = reinterpret_cast<const TransactionStmt*>(command)->kind ==
-                                   TRANS_STMT_COMMIT_PREPARED &&
-                               !has_settled_worker();
+            result.probe_here = reinterpret_cast<const TransactionStmt*>(command)->kind ==
+                                    TRANS_STMT_COMMIT_PREPARED &&
+                                !has_settled_worker();
             break;
         case T_DropStmt: {
             const auto* drop = reinterpret_cast<const DropStmt*>(command);
@@ -204,13 +204,13 @@ Aftermath aftermath_of(const Node* command) {
 }
 
 void after_command(const Aftermath& aftermath) {
-    if (aftermath.look_at_database) {
+    if (aftermath.probe_database) {
         const Oid database = get_database_oid(NameStr(aftermath.database), true);
         if (OidIsValid(database)) {
             signals::want_worker_at_commit(database);
         }
     }
-    if (aftermath.look_here && OidIsValid(get_extension_oid("belay", true))) {
+    if (aftermath.probe_here && OidIsValid(get_extension_oid("belay", true))) {
         signals::want_worker_at_commit(MyDatabaseId);
     }
     if (OidIsValid(aftermath.schema)) {

@@ -39,7 +39,7 @@ struct Database {
     BackgroundWorkerHandle* handle;  // null: started by an earlier launcher
     bool active;                     // a worker was started, and its end has not been seen
     bool has_extension;              // a worker found it
-    bool look_again;                 // a session asked while a worker was there
+    bool probe_again;                // a session asked while a worker was there
     bool had_work;                   // its last worker found something to do
     int failures;
     int64 started_ms;
@@ -138,7 +138,7 @@ void hear_requests() {
     }
     for (int i = 0; i < wanted.count; ++i) {
         Database* database = add(wanted.databases[i]);
-        database->look_again = true;
+        database->probe_again = true;
         database->failures = 0;
         database->ready_ms = 0;
     }
@@ -188,7 +188,7 @@ bool follow(Database* database) {
         case registry::WorkerEnd::kNoExtension:
             database->has_extension = false;
             database->ready_ms = 0;
-            return database->look_again;
+            return database->probe_again;
         case registry::WorkerEnd::kStopped:
         case registry::WorkerEnd::kOverLimit:  // the hub rests, the others continue at once
             database->ready_ms = 0;
@@ -321,7 +321,7 @@ bool start_workers() {
             return false;
         }
         database->active = true;
-        database->look_again = false;
+        database->probe_again = false;
         database->started_ms = pg::monotonic_ms();
     }
     return true;

@@ -22,7 +22,7 @@ void Hub::bury(int client, int64_t id, int64_t now) {
     }
 }
 
-void Hub::bury_message(int client, int64_t id, int64_t now, const std::string& reason) {
+void Hub::dead_letter_message(int client, int64_t id, int64_t now, const std::string& reason) {
     const Message message = *messages.find(id, client);
     messages.hold(id, client) = std::nullopt;
     Activity what;

@@ -13,7 +13,7 @@ int64_t Hub::run_duty(int client, const std::string& duty, int64_t now) {
         return clean_up_locks(client, now);
     }
     if (duty == "orphan_messages") {
-        return bury_orphans(client, now);
+        return dead_letter_orphans(client, now);
     }
     return cleanup_sessions(client, now);
 }
@@ -81,7 +81,7 @@ int64_t Hub::retire(int client, int64_t now) {
 }
 
 // OR-4, OR-6. Those that a fetch has set aside, and those that no fetch has looked at for so long.
-int64_t Hub::bury_orphans(int client, int64_t now) {
+int64_t Hub::dead_letter_orphans(int client, int64_t now) {
     const int64_t limit = now - orphan_retention;
     Ids candidates;
     for (const Message* message : messages.seen_by(client)) {
@@ -107,7 +107,7 @@ int64_t Hub::bury_orphans(int client, int64_t now) {
         for (const Message* message : queued) {
             if (is_before(message->created_at, limit) && !messages.held_from(message->id, client)) {
                 locks.hold(instance, client);
-                bury_message(client, message->id, now, "orphan");
+                dead_letter_message(client, message->id, now, "orphan");
                 ++buried;
             }
         }

@@ -501,8 +501,8 @@ class Hub {
     void merge_values(int client, const std::string& instance);
 
     void bury(int client, int64_t id, int64_t now);
-    void bury_message(int client, int64_t id, int64_t now,
-                      const std::string& reason = "max_attempts");
+    void dead_letter_message(int client, int64_t id, int64_t now,
+                             const std::string& reason = "max_attempts");
     DeadLetter take_dead_letter(int client, int64_t id);
 
     // The pin of the current execution against a range of packed versions.
@@ -530,7 +530,7 @@ class Hub {
                                              const PruneOptions& options);
 
     int64_t retire(int client, int64_t now);
-    int64_t bury_orphans(int client, int64_t now);
+    int64_t dead_letter_orphans(int client, int64_t now);
     int64_t clean_up_locks(int client, int64_t now);
     int64_t discard_old(int client, int64_t now);
 

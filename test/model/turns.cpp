@@ -106,7 +106,7 @@ class TurnSearch {
         const bool brought_back = bring_back(instance);
         for (const int64_t id : batch.too_often) {
             hub_.meet(Case::kMessageBuried);
-            hub_.bury_message(client_, id, request_.now);
+            hub_.dead_letter_message(client_, id, request_.now);
         }
         if (batch.ids.empty()) {
             hub_.meet(Case::kBatchBuried, !batch.too_often.empty());

@@ -578,7 +578,7 @@ TEST_F(ToolProgram, SaysWhichTasksCannotRunOnceMore) {
         << ran.err;
 }
 
-// Lists and replays go on where a list function of the server would end with QB016.
+// Lists and replays continue where a list function of the server would end with QB016.
 TEST_F(ToolProgram, ReadsAndReplaysAtSize) {
     auto server = cluster->connect();
     // Of 12,000 tasks the newest 1,100 have failed; the oldest one is alone in its queue.

@@ -1,7 +1,7 @@
-// Waits for changes of watched tasks, instances and flows, and tells the pages.
+// Waits for changes of watched tasks, instances and flows, and notifies the pages.
 //
 // May touch: hubs, reading, with a connection per hub and role of its own threads. Must not: hold a
-// snapshot while it waits, or tell of one object more often than its limit.
+// snapshot while it waits, or report one object more often than its limit.
 #include "waiter.hpp"
 
 #include <poll.h>

@@ -274,7 +274,7 @@ void check_task_rows(const store::Hub& hub, std::optional<int64> newest, Finding
         pg::with_spi([&hub, newest, findings, memory] {
             const auto problems = store::check_tasks(hub, std::nullopt, newest);
             MemoryContextSwitchTo(memory);
-            // Each is told once, and there may be one for every task.
+            // Each is reported once, and there may be one for every task.
             for (const auto& [object, problem] : problems) {
                 findings->problems.add({pg::c_string(object), pg::c_string(problem)});
             }

@@ -63,7 +63,7 @@ bool is_hub(const char* name) {
     return OidIsValid(schema) && OidIsValid(store::hub_relation(schema));
 }
 
-// Whether this server has it, and Citus has not been told of it.
+// Whether this server has it, and Citus does not know of it yet.
 bool is_local(const char* name) {
     return !store::place_of(name) &&
            store::find_shards(get_namespace_oid(name, false)).spread == store::Spread::kLocal;

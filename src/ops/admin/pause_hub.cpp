@@ -44,10 +44,10 @@ void pause_hub(const store::Hub& hub, std::optional<std::string_view> queue,
                std::string_view reason) {
     set_all(hub, queue, reason);
     constexpr int kPaused = core::event_place("operator", "hub_paused");
-    tell_operator(hub, {.event = kPaused,
-                        .subject = NameStr(hub.name),
-                        .details = store::Details().add("queue", queue),
-                        .reason = reason});
+    emit_operator_event(hub, {.event = kPaused,
+                              .subject = NameStr(hub.name),
+                              .details = store::Details().add("queue", queue),
+                              .reason = reason});
 }
 
 void resume_hub(const store::Hub& hub, std::optional<std::string_view> queue) {
@@ -62,9 +62,9 @@ void resume_hub(const store::Hub& hub, std::optional<std::string_view> queue) {
         return;
     }
     constexpr int kResumed = core::event_place("operator", "hub_resumed");
-    tell_operator(hub, {.event = kResumed,
-                        .subject = NameStr(hub.name),
-                        .details = store::Details().add("queue", queue)});
+    emit_operator_event(hub, {.event = kResumed,
+                              .subject = NameStr(hub.name),
+                              .details = store::Details().add("queue", queue)});
 }
 
 }  // namespace belay::ops

@@ -77,7 +77,7 @@ void change_slot_count(const store::Hub& hub, int32 slot_count) {
     store::reslot_messages(hub, slot_count);
     store::delete_slots(hub);
     store::reslot_tasks(hub, slot_count);
-    store::note_all_queues(hub, wakeups::Reason::kWork);
+    store::wake_all_queues(hub, wakeups::Reason::kWork);
 }
 
 }  // namespace
@@ -102,11 +102,11 @@ void set_hub_option(const char* name, std::string_view option_name,
             }
             store::set_stored_option(hub, rule.name, value);
             constexpr int kChanged = core::event_place("operator", "option_changed");
-            tell_operator(hub, {.event = kChanged,
-                                .subject = NameStr(hub.name),
-                                .details = store::Details()
-                                               .add("option", std::string_view(rule.name))
-                                               .add("value", value)});
+            emit_operator_event(hub, {.event = kChanged,
+                                      .subject = NameStr(hub.name),
+                                      .details = store::Details()
+                                                     .add("option", std::string_view(rule.name))
+                                                     .add("value", value)});
         });
     });
 }

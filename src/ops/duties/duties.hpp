@@ -41,7 +41,7 @@ int64 run_portion(store::Tables& tables, const Duty& duty, pg::Clock* clock);
 
 // The single duties.
 int64 repair_shared_memory(store::Tables& tables, pg::Clock* clock);
-int64 bury_orphan_messages(store::Tables& tables, pg::Clock* clock);
+int64 dead_letter_orphan_messages(store::Tables& tables, pg::Clock* clock);
 int64 discard_old_dead_letters(store::Tables& tables, pg::Clock* clock);
 int64 retire_finished_instances(store::Tables& tables, pg::Clock* clock);
 int64 relay_old_intents(store::Tables& tables, pg::Clock* clock);

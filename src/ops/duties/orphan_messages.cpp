@@ -1,6 +1,6 @@
 // orphan_messages.cpp — set messages aside whose instance never started.
 //
-// Calls    store::orphaned_instances, store::bury_orphans
+// Calls    store::orphaned_instances, store::dead_letter_orphans
 // Touches  <hub>.orchestrator_queue, <hub>.dead_letters
 // Locks    the instance's exclusion, then its messages, always without waiting
 // Raises   nothing
@@ -31,8 +31,8 @@ bool never_started(store::Tables& tables, std::string_view instance_id) {
     });
 }
 
-int64 bury_of(store::Tables& tables, std::string_view instance_id, int64 created_before,
-              int64 now) {
+int64 dead_letter_orphans_of(store::Tables& tables, std::string_view instance_id,
+                             int64 created_before, int64 now) {
     int64 moved = 0;
     (void)pg::keep_if([&tables, instance_id, created_before, now, &moved] {
         if (!pg::try_lock_instance(tables.hub.schema, core::instance_key(instance_id)) ||
@@ -41,7 +41,7 @@ int64 bury_of(store::Tables& tables, std::string_view instance_id, int64 created
             !never_started(tables, instance_id)) {
             return false;
         }
-        moved = store::bury_orphans(tables, instance_id, created_before, now);
+        moved = store::dead_letter_orphans(tables, instance_id, created_before, now);
         return moved > 0;
     });
     return moved;
@@ -49,7 +49,7 @@ int64 bury_of(store::Tables& tables, std::string_view instance_id, int64 created
 
 }  // namespace
 
-int64 bury_orphan_messages(store::Tables& tables, pg::Clock* clock) {
+int64 dead_letter_orphan_messages(store::Tables& tables, pg::Clock* clock) {
     const int64 retention = tables.hub.options[store::Option::kOrphanRetention];
     if (retention == store::kOff ||
         !try_enter(tables, {.orchestrator_queue = true, .instance_locks = true})) {
@@ -58,13 +58,13 @@ int64 bury_orphan_messages(store::Tables& tables, pg::Clock* clock) {
     const int64 now = clock->now();
     int64 moved = 0;
     for (const auto instance_id : store::orphaned_instances(tables, now - retention, kPortion)) {
-        moved += bury_of(tables, instance_id, now - retention, now);
+        moved += dead_letter_orphans_of(tables, instance_id, now - retention, now);
         CHECK_FOR_INTERRUPTS();
     }
     // If no session fetches from these slots, none has set the messages aside.
     for (const auto instance_id :
          store::unmet_orphans(tables, slots_of(tables, {true, {}}), now - retention, kLookAt)) {
-        moved += bury_of(tables, instance_id, now - retention, now);
+        moved += dead_letter_orphans_of(tables, instance_id, now - retention, now);
         CHECK_FOR_INTERRUPTS();
     }
     return moved;

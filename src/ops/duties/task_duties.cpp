@@ -45,7 +45,7 @@ int64 expire_task_leases(store::Tables& tables, pg::Clock* clock) {
             return store::void_leases(tables, kPortion, offset);
         });
         if (changed == 0) {
-            look_for_void_leases(tables);
+            find_void_leases(tables);
         }
     }
     return changed;

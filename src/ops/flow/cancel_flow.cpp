@@ -33,18 +33,18 @@ CancelledFlow already_ended(store::Tables& tables, const store::Flow& flow) {
     return {false, flow.cancellation_policy, flow.cancel_reason, open.count, open.ids};
 }
 
-void tell_cancelled(store::Tables& tables, const store::Flow& flow,
+void emit_cancelled(store::Tables& tables, const store::Flow& flow,
                     const CancelFlowRequest& request, int64 members, int64 now) {
     const char* subject = store::uuid_text(flow.id);
-    tell_operator(tables,
-                  {.event = kCancelRequested,
-                   .subject = subject,
-                   .details = store::Details()
-                                  .add("flow_id", std::string_view(subject))
-                                  .add("cancellation_policy", core::name_of(request.policy))
-                                  .add("member_count", members),
-                   .reason = request.reason},
-                  now);
+    emit_operator_event(tables,
+                        {.event = kCancelRequested,
+                         .subject = subject,
+                         .details = store::Details()
+                                        .add("flow_id", std::string_view(subject))
+                                        .add("cancellation_policy", core::name_of(request.policy))
+                                        .add("member_count", members),
+                         .reason = request.reason},
+                        now);
     if (store::wants_event(tables, kFlowCancelled)) {
         store::write_event(tables, kFlowCancelled, subject, count_details(tables, flow.id), now);
     }
@@ -122,7 +122,7 @@ CancelledFlow cancel_flow(store::Tables& tables, const pg_uuid_t& id,
                               .grace_until = core::add_ms(now, request.grace_ms)},
                              active.span(), now);
     }
-    tell_cancelled(tables, flow, request, ids.count, now);
+    emit_cancelled(tables, flow, request, ids.count, now);
     return {true, request.policy, request.reason, ids.count, ids.span()};
 }
 
@@ -155,9 +155,10 @@ bool delete_flow(store::Tables& tables, const pg_uuid_t& id) {
     }
     store::delete_flow(tables, id);
     constexpr int kDeleted = core::event_place("operator", "flow_deleted");
-    tell_operator(tables, {.event = kDeleted,
-                           .subject = store::uuid_text(id),
-                           .details = store::Details().add("state", core::name_of(flow->state))});
+    emit_operator_event(tables,
+                        {.event = kDeleted,
+                         .subject = store::uuid_text(id),
+                         .details = store::Details().add("state", core::name_of(flow->state))});
     return true;
 }
 

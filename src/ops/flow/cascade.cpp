@@ -157,7 +157,7 @@ void Cascade::skip(std::span<const pg_uuid_t> tasks) {
         return;
     }
     for (const store::Task& task : skipped) {
-        tell_completion(tables_, task, core::TaskState::kSkipped, task.lease_epoch, std::nullopt,
+        emit_completion(tables_, task, core::TaskState::kSkipped, task.lease_epoch, std::nullopt,
                         std::nullopt, now_);
         add_end(task.id, core::TaskState::kSkipped);
     }
@@ -188,13 +188,13 @@ void Cascade::cancel(std::span<const store::Task> tasks, std::string_view reason
     }
     for (const store::Task& task : tasks) {
         if (task.is_active()) {
-            tell_lease(tables_, task, revoked_event(task, reason, by), now_);
+            emit_lease_event(tables_, task, revoked_event(task, reason, by), now_);
         }
     }
     store::cancel_members(tables_, tasks, reason, by, now_);
     if (by == kEngine) {
         for (const store::Task& task : tasks) {
-            tell_completion(tables_, task, core::TaskState::kCancelled,
+            emit_completion(tables_, task, core::TaskState::kCancelled,
                             task.lease_epoch + (task.is_active() ? 1 : 0), reason, std::nullopt,
                             now_);
         }
@@ -262,7 +262,7 @@ void member_ended(store::Tables& tables, const store::Task& task, core::TaskStat
         ++flow.bad_sinks;
     }
     Cascade cascade(tables, &flow, known_bad, tables.hub.options[store::Option::kFanoutBound], now);
-    if (kind == EndKind::kTold) {
+    if (kind == EndKind::kPublished) {
         cascade.add_end(task.id, state);
         cascade.run();
     }

@@ -45,7 +45,7 @@ void reopen(store::Tables& tables, store::Flow* flow, const store::Task& task,
     store::delete_left_of_task(tables, task.id);  // it was about the end that is no more
     ++flow->open_members;
     flow->bad_sinks -= was_bad_sink ? 1 : 0;
-    tell_replay(tables, task, task.state == core::TaskState::kSkipped, groups_reset, now);
+    emit_replay(tables, task, task.state == core::TaskState::kSkipped, groups_reset, now);
 }
 
 // The groups behind a member that begins anew: what its end had made impossible is open again.

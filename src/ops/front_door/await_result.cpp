@@ -62,7 +62,7 @@ Jsonb* output_json(std::optional<std::string_view> output) {
     return DatumGetJsonbP(pg::jsonb_datum({quoted->data, static_cast<std::size_t>(quoted->len)}));
 }
 
-Found look_at_task(const store::Hub& hub, const pg_uuid_t& id, MemoryContext memory) {
+Found probe_task(const store::Hub& hub, const pg_uuid_t& id, MemoryContext memory) {
     constexpr int kState = 3;
     constexpr int kResult = 5;
     const char* name = copy_of(store::uuid_text(id), memory);
@@ -82,7 +82,7 @@ Found look_at_task(const store::Hub& hub, const pg_uuid_t& id, MemoryContext mem
     return found;
 }
 
-Found look_at_instance(const store::Hub& hub, std::string_view id, MemoryContext memory) {
+Found probe_instance(const store::Hub& hub, std::string_view id, MemoryContext memory) {
     constexpr int kStatus = 6;
     constexpr int kOutput = 7;
     const char* name = copy_of(id, memory);
@@ -127,10 +127,10 @@ Found look(Oid schema, const AwaitedId& id, MemoryContext memory) {
             return pg::with_spi([hub, &id, memory] {
                 Found seen{};
                 if (id.instance) {
-                    seen = look_at_instance(*hub, *id.instance, memory);
+                    seen = probe_instance(*hub, *id.instance, memory);
                 }
                 if (!seen.exists && id.task) {
-                    seen = look_at_task(*hub, *id.task, memory);
+                    seen = probe_task(*hub, *id.task, memory);
                 }
                 return seen;
             });

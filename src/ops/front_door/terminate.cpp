@@ -29,7 +29,8 @@ bool terminate(store::Tables& tables, std::string_view id, std::string_view reas
     }
     cancel_instance(tables, id, reason, clock);
     constexpr int kTerminated = core::event_place("operator", "instance_terminated");
-    tell_operator(tables, {.event = kTerminated, .subject = id, .reason = reason}, clock->now());
+    emit_operator_event(tables, {.event = kTerminated, .subject = id, .reason = reason},
+                        clock->now());
     return true;
 }
 

@@ -342,11 +342,11 @@ void guard_task(store::Tables& tables, const pg_uuid_t& id, int64 epoch) {
                        .level = GetCurrentTransactionNestLevel()});
 }
 
-void note_finished(const core::Lease& lease) {
+void allow_ended_lease(const core::Lease& lease) {
     add(&finished, {lease.nonce_hi, lease.nonce_lo, GetCurrentTransactionNestLevel()});
 }
 
-void note_finished_task(const pg_uuid_t& id, int64 epoch) {
+void allow_ended_task(const pg_uuid_t& id, int64 epoch) {
     add(&finished, {hash_of(id), static_cast<uint64>(epoch), GetCurrentTransactionNestLevel()});
 }
 

@@ -16,8 +16,8 @@ void guard_task(store::Tables& tables, const pg_uuid_t& id, int64 epoch);
 
 // Notes that this transaction has ended a live lease itself: its row cannot be stolen any more
 // before the commit, and a guard on it passes.
-void note_finished(const core::Lease& lease);
-void note_finished_task(const pg_uuid_t& id, int64 epoch);
+void allow_ended_lease(const core::Lease& lease);
+void allow_ended_task(const pg_uuid_t& id, int64 epoch);
 
 // Checks the guards before the transaction commits.
 extern const pg::Participant kGuardParticipant;

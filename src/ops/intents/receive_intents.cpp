@@ -1,6 +1,6 @@
 // receive_intents.cpp — take in what another hub sends, each key once.
 //
-// Calls    store::note_received, send_message, enqueue_activity
+// Calls    store::record_received, send_message, enqueue_activity
 // Touches  <hub>.intents_received, <hub>.orchestrator_queue, <hub>.worker_queue
 // Locks    the keys, in their order: two relays that repeat one delivery wait, they do not deadlock
 // Raises   QB006 bad element or item
@@ -116,7 +116,7 @@ int64 take_in(store::Tables& tables, std::span<const store::Intent> intents, int
     for (std::size_t i = 0; i < intents.size(); ++i) {
         const store::Intent& intent = sorted[i];
         const Arriving arriving = checked_item(intent);
-        if (!store::note_received(tables, intent.key, now)) {
+        if (!store::record_received(tables, intent.key, now)) {
             continue;
         }
         const int64 visible_at = std::max(intent.visible_at.value_or(now), now);

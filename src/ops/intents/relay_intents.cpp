@@ -145,7 +145,7 @@ void remove(const Delivery& to, std::span<const store::Intent> intents) {
 }
 
 void fail(const Delivery& to, const store::Intent& intent, std::string_view error) {
-    store::note_failure(to.tables, intent.key.id, to.backoff(intent), clip(error, kMaxError));
+    store::record_failure(to.tables, intent.key.id, to.backoff(intent), clip(error, kMaxError));
     if (intent.pair.ordered()) {
         store::block_followers(to.tables, to.target, intent.pair);
     }
@@ -271,7 +271,7 @@ int64 deliver_here(const Delivery& to, const Batch& batch) {
 }
 
 // Sets aside what is older than intent_retention.
-int64 bury_old(const Delivery& to, bool untried) {
+int64 dead_letter_old(const Delivery& to, bool untried) {
     const int64 retention = to.tables.hub.options[store::Option::kIntentRetention];
     const auto list =
         store::old_intents(to.tables, to.target, to.now - retention, untried, kMostIntents);
@@ -324,7 +324,7 @@ int64 relay_to(store::Tables& tables, std::string_view target, int64 now, int64 
                !store::due_intents(tables, target, now, now - min_age_ms, 1).empty()) {
         remote_relay->wanted(tables.hub.schema, target, min_age_ms);
     }
-    return gone + bury_old(to, linked && remote_relay == nullptr);
+    return gone + dead_letter_old(to, linked && remote_relay == nullptr);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ Jsonb* cancel_instances(store::Tables& tables, const BulkArguments& arguments,
     }
     if (tally.done > 0) {
         constexpr int kCancelled = core::event_place("operator", "instances_cancelled");
-        tell_operator(
+        emit_operator_event(
             tables,
             {.event = kCancelled,
              .subject = std::nullopt,

@@ -193,7 +193,7 @@ void refuse_child(store::Tables& tables, std::string_view instance_id) {
     }
 }
 
-void tell_deleted(store::Tables& tables, std::optional<std::string_view> subject,
+void emit_deleted(store::Tables& tables, std::optional<std::string_view> subject,
                   std::optional<std::string_view> filter, const store::Removed& removed) {
     if (removed.instances == 0) {
         return;
@@ -203,7 +203,7 @@ void tell_deleted(store::Tables& tables, std::optional<std::string_view> subject
         details.add_json("filter", *filter);
     }
     constexpr int kDeleted = core::event_place("operator", "instances_deleted");
-    tell_operator(tables, {.event = kDeleted, .subject = subject, .details = details});
+    emit_operator_event(tables, {.event = kDeleted, .subject = subject, .details = details});
 }
 
 }  // namespace
@@ -235,7 +235,7 @@ store::Removed delete_instances_atomic(store::Tables& tables, Ids instance_ids, 
         }
         return targets;
     });
-    tell_deleted(tables,
+    emit_deleted(tables,
                  instance_ids.size() == 1 ? std::optional(instance_ids.front()) : std::nullopt,
                  std::nullopt, removed);
     return removed;
@@ -259,7 +259,7 @@ store::Removed delete_instance(store::Tables& tables, std::string_view instance_
         raise_unknown_instance(psprintf("Instance not found: %s", pg::excerpt(instance_id)),
                                instance_id);
     }
-    tell_deleted(tables, instance_id, std::nullopt, removed);
+    emit_deleted(tables, instance_id, std::nullopt, removed);
     return removed;
 }
 
@@ -282,7 +282,7 @@ store::Removed delete_instances_bulk(store::Tables& tables, core::json::Value fi
                             held ? roots_of(roots, static_cast<int64>(roots.size() + 1)) : roots,
                             Scope::kTrees);
     });
-    tell_deleted(tables, std::nullopt, filter.text, removed);
+    emit_deleted(tables, std::nullopt, filter.text, removed);
     return removed;
 }
 

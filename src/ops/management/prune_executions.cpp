@@ -27,7 +27,7 @@ std::optional<int64> checked_keep_last(const char* path, std::optional<int64> va
     return value;
 }
 
-void tell_pruned(store::Tables& tables, std::optional<std::string_view> subject,
+void emit_pruned(store::Tables& tables, std::optional<std::string_view> subject,
                  std::optional<std::string_view> filter, const PruneResult& result) {
     if (result.executions == 0) {
         return;
@@ -40,7 +40,7 @@ void tell_pruned(store::Tables& tables, std::optional<std::string_view> subject,
         details.add_json("filter", *filter);
     }
     constexpr int kPruned = core::event_place("operator", "executions_pruned");
-    tell_operator(tables, {.event = kPruned, .subject = subject, .details = details});
+    emit_operator_event(tables, {.event = kPruned, .subject = subject, .details = details});
 }
 
 void begin_pruning(store::Tables& tables) {
@@ -69,7 +69,7 @@ PruneResult prune_executions(store::Tables& tables, std::string_view instance_id
     }
     const store::Pruned pruned = store::prune(tables, instance_id, *current, options);
     const PruneResult result{1, pruned.executions, pruned.events};
-    tell_pruned(tables, instance_id, std::nullopt, result);
+    emit_pruned(tables, instance_id, std::nullopt, result);
     return result;
 }
 
@@ -102,7 +102,7 @@ PruneResult prune_executions_bulk(store::Tables& tables, core::json::Value filte
             result.events += pruned.events;
         }
     }
-    tell_pruned(tables, std::nullopt, filter.text, result);
+    emit_pruned(tables, std::nullopt, filter.text, result);
     return result;
 }
 

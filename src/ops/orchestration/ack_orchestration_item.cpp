@@ -52,7 +52,7 @@ std::optional<int> end_event(std::optional<std::string_view> status) {
                : std::nullopt;
 }
 
-void tell_start(store::Tables& tables, std::string_view instance_id, const Ack& ack, int64 now) {
+void emit_start(store::Tables& tables, std::string_view instance_id, const Ack& ack, int64 now) {
     if (store::wants_event(tables, kStarted)) {
         store::write_event(tables, kStarted, instance_id,
                            store::Details()
@@ -65,7 +65,7 @@ void tell_start(store::Tables& tables, std::string_view instance_id, const Ack& 
 }
 
 // Before the execution is changed: only a change of the current one's status is an event.
-void tell_end(store::Tables& tables, std::string_view instance_id, const Ack& ack, int64 now) {
+void emit_end(store::Tables& tables, std::string_view instance_id, const Ack& ack, int64 now) {
     const auto event = end_event(ack.execution.status);
     if (!event || !store::wants_event(tables, *event)) {
         return;
@@ -93,9 +93,9 @@ void apply_instance(store::Tables& tables, const store::InstanceLock& lock, cons
         exists = store::touch_instance(tables, instance_id, ack.execution_id, now);
     }
     if (created) {
-        tell_start(tables, instance_id, ack, now);
+        emit_start(tables, instance_id, ack, now);
     }
-    tell_end(tables, instance_id, ack, now);
+    emit_end(tables, instance_id, ack, now);
     // A fetch that took the instance for one that never started may be setting messages aside.
     if (created || (!exists && ack.events.count > 0)) {
         store::settle_parked(tables, instance_id, lock.lock_no);
@@ -188,7 +188,7 @@ void end_turn(store::Tables& tables, const Accepted& accepted) {
                                                       ack->cached->event}
                                     : core::CacheHint{});
     }
-    note_finished(lock.lease);
+    allow_ended_lease(lock.lease);
     counters::add(tables.hub.schema, counters::Queue::kOrchestrator, counters::Counter::kAcked);
 }
 

@@ -222,7 +222,7 @@ Exclusion exclude(const Search& search, const store::WaitingMessage& message) {
 struct Batch {
     std::span<const store::LeasedMessage> leased;
     int64 lock_no;
-    bool buried;      // some were leased too often and are dead letters now
+    bool set_aside;   // some were leased too often and are dead letters now
     bool start_held;  // the start that has the context is in another transaction's hands
 };
 
@@ -238,20 +238,20 @@ void lease_page(const Search& search, std::string_view instance_id, const View& 
     int64 bytes = 0;
     bool start_wanted = false;
     for (const auto& message : page) {
-        const bool tells_context =
+        const bool has_context =
             !view.history_execution && view.arrived.start && view.arrived.start->id == message.id;
         if (most_attempts != store::kOff && message.attempt >= most_attempts) {
-            const bool buried =
-                store::bury_message(search.tables, instance_id, message.id, search.clock->now());
-            batch->buried = batch->buried || buried;
-            batch->start_held = batch->start_held || (tells_context && !buried);
+            const bool set_aside = store::dead_letter_message(search.tables, instance_id,
+                                                              message.id, search.clock->now());
+            batch->set_aside = batch->set_aside || set_aside;
+            batch->start_held = batch->start_held || (has_context && !set_aside);
             continue;
         }
         bytes += message.bytes;
         if (count > 0 && bytes > most_bytes) {
             break;
         }
-        start_wanted = start_wanted || tells_context;
+        start_wanted = start_wanted || has_context;
         wanted[count++] = message;
     }
     if (count == 0) {
@@ -327,7 +327,7 @@ Attempt attempt_turn(const Search& search, std::string_view instance_id,
         return {std::nullopt, false};  // it waits as if the start were not visible yet
     }
     if (batch.leased.empty()) {
-        return {std::nullopt, unparked || batch.buried};
+        return {std::nullopt, unparked || batch.set_aside};
     }
     const int64 now = search.clock->now();
     const int64 locked_until = core::add_ms(now, search.request.lock_timeout_ms);

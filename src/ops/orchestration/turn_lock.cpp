@@ -59,7 +59,7 @@ std::string_view abandon_orchestration_item(store::Tables& tables,
         delay_ms ? std::optional(core::add_ms(clock->now(), *delay_ms)) : std::nullopt);
     store::release_turn(tables, *held.lock);
     if (held.fault == core::LeaseFault::kNone) {
-        note_finished(held.lock->lease);
+        allow_ended_lease(held.lock->lease);
     }
     counters::add(tables.hub.schema, counters::Queue::kOrchestrator, counters::Counter::kAbandoned);
     return held.lock->instance_id;

@@ -59,7 +59,7 @@ std::optional<std::string_view> string_member(json::Value object, const char* na
 }
 
 // Notes name and version of an OrchestrationStarted event that can be read.
-void note_started(View* view, std::string_view text) {
+void read_started(View* view, std::string_view text) {
     if (view->started_name) {
         return;
     }
@@ -78,7 +78,7 @@ struct HistoryJson {
     Room room;
     int64 bytes;  // of its events
     bool too_large;
-    bool look_for_start;
+    bool find_start;
 };
 
 // Whether the events of a row go as they stand, which was found when they were stored.
@@ -96,7 +96,7 @@ void append_events(const store::StoredTurn& turn, int64 behind, HistoryJson* jso
     // By the stored length, so that a huge history is not read at all.
     json->too_large = json->too_large || (turn.first_event_id > behind &&
                                           json->bytes + turn.least_bytes() > kMaxHistoryBytes);
-    if (json->too_large && !json->look_for_start) {
+    if (json->too_large && !json->find_start) {
         return;
     }
     const auto events = turn.events();
@@ -108,8 +108,8 @@ void append_events(const store::StoredTurn& turn, int64 behind, HistoryJson* jso
         const std::string_view text = events[i];
         json->bytes += static_cast<int64>(text.size());
         json->too_large = json->too_large || json->bytes > kMaxHistoryBytes;
-        if (json->look_for_start) {
-            note_started(view, text);
+        if (json->find_start) {
+            read_started(view, text);
         }
         if (!json->too_large) {
             if (json->out->len > 1) {
@@ -127,15 +127,15 @@ void append_events(const store::StoredTurn& turn, int64 behind, HistoryJson* jso
 // Copies the history, or what comes behind an event, into one JSON array, unless that is too large
 // to be handed out.
 void read_history_json(store::Tables& tables, std::string_view instance_id, int64 execution_id,
-                       int64 behind, bool look_for_start, View* view) {
+                       int64 behind, bool find_start, View* view) {
     HistoryJson json{.out = makeStringInfo(),
                      .room = Room(tables.hub.api),
                      .bytes = 0,
                      .too_large = false,
-                     .look_for_start = look_for_start};
+                     .find_start = find_start};
     appendStringInfoChar(json.out, '[');
     int64 after = behind > 0 ? behind : PG_INT64_MIN;
-    const auto is_done = [&] { return json.too_large && (!look_for_start || view->started_name); };
+    const auto is_done = [&] { return json.too_large && (!find_start || view->started_name); };
     for (bool more = true; more && !is_done();) {
         const auto page = store::read_turns(tables, instance_id, execution_id, after, kHistoryPage);
         for (const store::StoredTurn& turn : page) {

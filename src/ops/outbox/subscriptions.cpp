@@ -97,7 +97,7 @@ void drop_subscription(store::Tables& tables, std::string_view name) {
     }
     wakeups::lease_ended(store::outbox_channel(tables), store::lease_key_of_batch(name));
     constexpr int kDropped = core::event_place("operator", "subscription_dropped");
-    tell_operator(tables, {.event = kDropped, .subject = name});
+    emit_operator_event(tables, {.event = kDropped, .subject = name});
 }
 
 int64 forget_events(store::Tables& tables, pg::Clock* clock) {

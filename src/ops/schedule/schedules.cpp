@@ -126,9 +126,9 @@ void run_schedule(store::Tables& tables, const store::Schedule& schedule, pg::Cl
     if (requests.count > 0) {
         (void)create_tasks(tables, requests.span(), clock);
     }
-    store::note_run(tables, schedule.name,
-                    times.empty() ? std::nullopt : std::optional(times[times.size() - 1]),
-                    next_due(cron, zone, now));
+    store::record_run(tables, schedule.name,
+                      times.empty() ? std::nullopt : std::optional(times[times.size() - 1]),
+                      next_due(cron, zone, now));
 }
 
 // Whether belay itself has refused the task. Any other error is of the moment, and not for us to
@@ -177,15 +177,15 @@ int64 create_schedule(store::Tables& tables, const ScheduleRequest& request, pg:
     }
     signals::wake_worker_at_commit(signals::Bell::kSchedules);
     constexpr int kCreated = core::event_place("operator", "schedule_created");
-    tell_operator(tables,
-                  {.event = kCreated,
-                   .subject = request.name,
-                   .details = store::Details()
-                                  .add("cron", request.cron)
-                                  .add("time_zone", request.time_zone)
-                                  .add("catch_up", request.catch_up)
-                                  .add_json("task", task)},
-                  now);
+    emit_operator_event(tables,
+                        {.event = kCreated,
+                         .subject = request.name,
+                         .details = store::Details()
+                                        .add("cron", request.cron)
+                                        .add("time_zone", request.time_zone)
+                                        .add("catch_up", request.catch_up)
+                                        .add_json("task", task)},
+                        now);
     return due;
 }
 
@@ -194,7 +194,7 @@ void drop_schedule(store::Tables& tables, std::string_view name) {
         refuse_unknown(name);
     }
     constexpr int kDropped = core::event_place("operator", "schedule_dropped");
-    tell_operator(tables, {.event = kDropped, .subject = name});
+    emit_operator_event(tables, {.event = kDropped, .subject = name});
 }
 
 void pause_schedule(store::Tables& tables, std::string_view name) {
@@ -207,7 +207,7 @@ void pause_schedule(store::Tables& tables, std::string_view name) {
     }
     store::pause_schedule(tables, name);
     constexpr int kPaused = core::event_place("operator", "schedule_paused");
-    tell_operator(tables, {.event = kPaused, .subject = name});
+    emit_operator_event(tables, {.event = kPaused, .subject = name});
 }
 
 int64 resume_schedule(store::Tables& tables, std::string_view name, pg::Clock* clock) {
@@ -222,7 +222,7 @@ int64 resume_schedule(store::Tables& tables, std::string_view name, pg::Clock* c
                                checked_zone(held->schedule.time_zone), clock->now());
     store::resume_schedule(tables, name, due);
     constexpr int kResumed = core::event_place("operator", "schedule_resumed");
-    tell_operator(tables, {.event = kResumed, .subject = name}, clock->now());
+    emit_operator_event(tables, {.event = kResumed, .subject = name}, clock->now());
     signals::wake_worker_at_commit(signals::Bell::kSchedules);
     return due;
 }
@@ -270,8 +270,8 @@ int64 run_schedules(store::Tables& tables, pg::Clock* clock) {
             ereport(WARNING, (errmsg("schedule \"%s\" of hub \"%s\" could not create its task: %s",
                                      pg::c_string(schedule.name), NameStr(tables.hub.name),
                                      end.error->message)));
-            store::note_failure(tables, schedule.name, end.error->message,
-                                core::add_ms(clock->now(), kAgainMs));
+            store::record_failure(tables, schedule.name, end.error->message,
+                                  core::add_ms(clock->now(), kAgainMs));
         }
         CHECK_FOR_INTERRUPTS();
     }

@@ -156,7 +156,7 @@ DeliveredSignal approve_task(store::Tables& tables, const pg_uuid_t& id, const p
     const auto delivered = deliver(tables, task, *held, signal, now);
     if (delivered.effect != nullptr) {
         constexpr int kApproved = core::event_place("operator", "approved");
-        tell_operator(
+        emit_operator_event(
             tables,
             {.event = kApproved,
              .subject = store::uuid_text(id),

@@ -270,8 +270,8 @@ SuspendedTask suspend_task(store::Tables& tables, const pg_uuid_t& id, const Fen
         }
     }
     if (!may_go_back(tables, task)) {
-        note_own_end(task, fence);
-        tell_lease(tables, task, released(task), now);
+        allow_own_end(task, fence);
+        emit_lease_event(tables, task, released(task), now);
         cancel_with_flow(tables, task, std::nullopt, {wakeups::Reason::kCancelled, false}, now);
         return {"cancelled", std::nullopt, "[]"};
     }
@@ -293,8 +293,8 @@ SuspendedTask suspend_task(store::Tables& tables, const pg_uuid_t& id, const Fen
     if (at_once) {
         store::close_suspension(tables, id, "at_once", now);
     } else {
-        note_own_end(task, fence);
-        tell_lease(tables, task, released(task), now);
+        allow_own_end(task, fence);
+        emit_lease_event(tables, task, released(task), now);
         store::suspend(tables, task, now);
         counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kAbandoned);
     }

@@ -74,7 +74,7 @@ struct Limits {
                              : limit == nullptr ? core::kNever
                                                 : core::free_places(*limit, now);
         if (places == 0 && limit != nullptr) {
-            store::note_rest(tables, name, *limit, now);
+            store::wake_for_places(tables, name, *limit, now);
         }
         return &queues.add({name, places, 0, true});
     }
@@ -200,7 +200,7 @@ struct Due {
 };
 
 // The first tasks that are due. If nothing can be, nothing is asked.
-Due look_at_due(store::Tables& tables, int64 now) {
+Due probe_due(store::Tables& tables, int64 now) {
     Due due{wakeups::due_hint(store::task_due_channel(tables))};
     if (due.hint.known && due.hint.due > now) {
         due.page.next = due.hint.due;
@@ -212,8 +212,8 @@ Due look_at_due(store::Tables& tables, int64 now) {
 }
 
 // Records when to look again, if nothing that was due is left after this claim.
-void tell_next_due(store::Tables& tables, const Due& due,
-                   std::span<const store::ClaimedTask> claimed) {
+void publish_next_due(store::Tables& tables, const Due& due,
+                      std::span<const store::ClaimedTask> claimed) {
     if (!due.asked || !due.first || due.page.more || store::has_old_prepared()) {
         return;
     }
@@ -313,7 +313,7 @@ struct Merge {
     }
 
     // What was reserved is settled: queues may have places again.
-    void look_again() {
+    void probe_again() {
         for (Stream& stream : streams) {
             stream.full = false;
         }
@@ -344,7 +344,7 @@ bool hold_merged(Merge* merge, int max, pg::List<store::HeldTask>* held) {
         const auto more = store::hold_eligible(merge->tables, batch.span(), merge->now);
         lost = lost || more.size() < static_cast<std::size_t>(batch.count);
         merge->limits->settle(more);
-        merge->look_again();
+        merge->probe_again();
         add_all(held, more);
         CHECK_FOR_INTERRUPTS();
     }
@@ -545,8 +545,8 @@ struct Search {
         return left.span();
     }
 
-    void look_at(std::span<const std::string_view> queues,
-                 std::span<const store::DueTaskPeek> tasks) {
+    void hold_more(std::span<const std::string_view> queues,
+                   std::span<const store::DueTaskPeek> tasks) {
         hold_of(queues, tasks);
         seen = both(seen, queues);
     }
@@ -566,23 +566,23 @@ struct Search {
     }
 
     // Queues where places have become free lately.
-    void look_at_preferred() {
+    void probe_preferred() {
         rotation::Position positions[rotation::kPreferred];
         const int some = rotation::preferred(tables.hub.relations.tasks, positions);
         pg::List<std::string_view> queues;
         for (int i = 0; i < some; ++i) {
             queues.add(Rotation::text_of(positions[i]));
         }
-        look_at(unseen(queues), {});
+        hold_more(unseen(queues), {});
     }
 
     // Of all queues. What has been found is enough once a look added nothing to it.
     void hold_of_all() {
         Rotation rotation(tables.hub.relations.tasks, *sweep);
-        look_at(with_due_queues(rotation.next(tables, kFirstQueues).span(), due->page.tasks),
-                due->page.tasks);
+        hold_more(with_due_queues(rotation.next(tables, kFirstQueues).span(), due->page.tasks),
+                  due->page.tasks);
         if (count() == 0 && !rotation.ended) {
-            look_at_preferred();
+            probe_preferred();
         }
         int looked = kFirstQueues;
         bool go_on = true;
@@ -592,7 +592,7 @@ struct Search {
                 break;
             }
             const int before = count();
-            look_at(unseen(rotation.next(tables, kNextQueues)), {});
+            hold_more(unseen(rotation.next(tables, kNextQueues)), {});
             looked += kNextQueues;
             go_on = count() == 0 || count() > before;
             CHECK_FOR_INTERRUPTS();
@@ -673,7 +673,7 @@ void count_claims(const store::Hub& hub, const pg::List<store::AcquiredTask>& ta
 Found search_tasks(store::Tables& tables, const ClaimRequest& request, const pg::Clock& clock,
                    bool without_limited, Sweep* sweep) {
     const int64 begin = clock.now();
-    Due due = look_at_due(tables, begin);
+    Due due = probe_due(tables, begin);
     Limits limits{tables, without_limited};
     const Lender lender{tables, clock, request.lease_ms};
     Search search{.tables = tables,
@@ -692,7 +692,7 @@ Found search_tasks(store::Tables& tables, const ClaimRequest& request, const pg:
     const int64 now = clock.now();
     acquire_held(&search, now, &found.lost);
     found.claimed = in_order(&search.acquired);
-    tell_next_due(tables, due, found.claimed);
+    publish_next_due(tables, due, found.claimed);
     count_claims(tables, search.acquired, now);
     return found;
 }

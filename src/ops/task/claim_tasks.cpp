@@ -82,9 +82,9 @@ void tell(store::Tables& tables, const ClaimRequest& request,
         task.attempt_instance = request.worker_instance;
         task.flow_id = given.flow_id;
         const bool reclaimed = given.life.pending == core::Pending::kReclaim;
-        tell_lease(tables, task,
-                   {.event = reclaimed ? kReclaimed : kAcquired, .epoch = given.life.lease_epoch},
-                   now);
+        emit_lease_event(
+            tables, task,
+            {.event = reclaimed ? kReclaimed : kAcquired, .epoch = given.life.lease_epoch}, now);
     }
 }
 

@@ -29,7 +29,7 @@ namespace {
 
 int64 complete_held_task(store::Tables& tables, const store::Task& task, const Fence& fence,
                          Jsonb* result, int64 now) {
-    note_own_end(task, fence);
+    allow_own_end(task, fence);
     const int64 epoch = end_task(tables, task,
                                  {.state = core::TaskState::kCompleted,
                                   .now = now,
@@ -49,7 +49,7 @@ int64 complete_task(store::Tables& tables, const pg_uuid_t& id, const Fence& fen
     }
     check_fence(tables, task, fence, now);
     const int64 epoch = complete_held_task(tables, task, fence, result, now);
-    tell_override(tables, task, fence, core::TaskState::kCompleted, now);
+    emit_override(tables, task, fence, core::TaskState::kCompleted, now);
     return epoch;
 }
 

@@ -156,7 +156,7 @@ store::NewTask new_task(const Work& work, int64 now) {
             .policy = request.policy};
 }
 
-void note_inserted(store::Tables& tables, Work* work, const store::NewTask& task) {
+void mark_inserted(store::Tables& tables, Work* work, const store::NewTask& task) {
     work->answer.state = core::queue_state(task.available_at, task.now);
     work->answer.created = true;
     if (work->has_key && !work->key_inserted) {
@@ -177,7 +177,7 @@ void insert_own(store::Tables& tables, std::span<Work*> all, int64 now) {
     }
     store::insert_own_tasks(tables, tasks.span());
     for (int i = 0; i < own.count; ++i) {
-        note_inserted(tables, own.items[i], tasks.items[i]);
+        mark_inserted(tables, own.items[i], tasks.items[i]);
     }
 }
 
@@ -185,7 +185,7 @@ void insert_one(store::Tables& tables, Work* work, int64 now) {
     const TaskRequest& request = *work->request;
     const store::NewTask task = new_task(*work, now);
     if (store::insert_task(tables, task)) {
-        note_inserted(tables, work, task);
+        mark_inserted(tables, work, task);
         return;
     }
     // The id is known: that task stays as it is, and so does the key.
@@ -468,12 +468,12 @@ bool delete_task(store::Tables& tables, const pg_uuid_t& id) {
     }
     store::delete_task(tables, *task);
     constexpr int kDeleted = core::event_place("operator", "task_deleted");
-    tell_operator(tables, {.event = kDeleted,
-                           .subject = store::uuid_text(id),
-                           .details = store::Details()
-                                          .add("queue", task->queue)
-                                          .add("kind", task->kind)
-                                          .add("state", core::name_of(task->state))});
+    emit_operator_event(tables, {.event = kDeleted,
+                                 .subject = store::uuid_text(id),
+                                 .details = store::Details()
+                                                .add("queue", task->queue)
+                                                .add("kind", task->kind)
+                                                .add("state", core::name_of(task->state))});
     return true;
 }
 

@@ -12,8 +12,8 @@ namespace belay::ops {
 int64 end_task(store::Tables& tables, const store::Task& task, const store::Finish& how,
                EndKind kind) {
     const int64 epoch = store::finish(tables, task, how);
-    if (kind == EndKind::kTold) {
-        tell_completion(tables, task, how.state, epoch, how.cancel_reason,
+    if (kind == EndKind::kPublished) {
+        emit_completion(tables, task, how.state, epoch, how.cancel_reason,
                         how.failure ? std::optional(how.failure->failure_class) : std::nullopt,
                         how.now);
     }

@@ -39,7 +39,7 @@ FailedTask cancel_by_holder(store::Tables& tables, const store::Task& task, cons
 // Back to the queue, the attempt paused.
 RequeuedTask give_back(store::Tables& tables, const store::Task& task, core::Pending pending,
                        const char* cause, int64 available_at, Jsonb* checkpoint, int64 now) {
-    tell_lease(tables, task, released(task, cause), now);
+    emit_lease_event(tables, task, released(task, cause), now);
     const auto state = put_back(
         tables, task,
         {.pending = pending, .available_at = available_at, .now = now, .checkpoint = checkpoint});
@@ -53,7 +53,7 @@ RequeuedTask give_back(store::Tables& tables, const store::Task& task, core::Pen
 FailedTask fail_held_task(store::Tables& tables, const store::Task& task, const Fence& fence,
                           const store::Failure& failure, std::optional<int64> retry_after,
                           int64 now) {
-    note_own_end(task, fence);
+    allow_own_end(task, fence);
     if (failure.failure_class == core::FailureClass::kCancelled) {
         return cancel_by_holder(tables, task, fence, failure, now);
     }
@@ -78,14 +78,14 @@ FailedTask fail_held_task(store::Tables& tables, const store::Task& task, const 
 
 RequeuedTask delay_held_task(store::Tables& tables, const store::Task& task, const Fence& fence,
                              int64 delay_ms, Jsonb* checkpoint, int64 now) {
-    note_own_end(task, fence);
+    allow_own_end(task, fence);
     return give_back(tables, task, core::Pending::kSnooze, "delay", core::add_ms(now, delay_ms),
                      checkpoint, now);
 }
 
 RequeuedTask release_held_task(store::Tables& tables, const store::Task& task, const Fence& fence,
                                int64 delay_ms, int64 now) {
-    note_own_end(task, fence);
+    allow_own_end(task, fence);
     // Without a delay it keeps its place in the queue.
     const int64 available_at = delay_ms == 0 ? *task.available_at : core::add_ms(now, delay_ms);
     return give_back(tables, task, core::Pending::kReclaim, "release", available_at, nullptr, now);
@@ -98,7 +98,7 @@ FailedTask fail_task(store::Tables& tables, const pg_uuid_t& id, const Fence& fe
     const int64 now = clock->now();
     check_fence(tables, task, fence, now);
     const FailedTask failed = fail_held_task(tables, task, fence, failure, retry_after, now);
-    tell_override(tables, task, fence, failed.state, now);
+    emit_override(tables, task, fence, failed.state, now);
     return failed;
 }
 

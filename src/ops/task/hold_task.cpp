@@ -337,9 +337,9 @@ void check_fence(store::Tables& tables, const store::Task& task, const Fence& fe
     raise_lease_lost(tables, task, refusal->code_detail);
 }
 
-void note_own_end(const store::Task& task, const Fence& fence) {
+void allow_own_end(const store::Task& task, const Fence& fence) {
     if (!fence.override) {
-        note_finished_task(task.id, *fence.epoch);
+        allow_ended_task(task.id, *fence.epoch);
     }
 }
 

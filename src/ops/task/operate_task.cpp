@@ -80,7 +80,7 @@ CancelledTask cancel_task(store::Tables& tables, const pg_uuid_t& id, const Canc
     check_cancel_fence(tables, task, request);
     const int64 now = clock->now();
     if (task.is_active()) {
-        tell_lease(tables, task, revoked_event(task, request.reason, request.source), now);
+        emit_lease_event(tables, task, revoked_event(task, request.reason, request.source), now);
     }
     (void)end_task(tables, task,
                    {.state = core::TaskState::kCancelled,
@@ -89,16 +89,16 @@ CancelledTask cancel_task(store::Tables& tables, const pg_uuid_t& id, const Canc
                     .cancel_reason = request.reason,
                     .cancelled_by = request.source,
                     .notice = {wakeups::Reason::kCancelled, true}},
-                   request.source == kCascade ? EndKind::kSilent : EndKind::kTold);
+                   request.source == kCascade ? EndKind::kSilent : EndKind::kPublished);
     if (request.source == kOverride && !request.one_of_many) {
-        tell_operator(tables,
-                      {.event = kCancelled,
-                       .subject = store::uuid_text(id),
-                       .details = store::Details()
-                                      .add("queue", task.queue)
-                                      .add("previous_state", core::name_of(task.state)),
-                       .reason = request.reason},
-                      now);
+        emit_operator_event(tables,
+                            {.event = kCancelled,
+                             .subject = store::uuid_text(id),
+                             .details = store::Details()
+                                            .add("queue", task.queue)
+                                            .add("previous_state", core::name_of(task.state)),
+                             .reason = request.reason},
+                            now);
     }
     return {task.state, true};
 }
@@ -135,21 +135,21 @@ RevokedLease revoke_lease(store::Tables& tables, const pg_uuid_t& id, const Revo
         return {"epoch_moved", lease_id, task.lease_epoch};
     }
     const int64 now = clock->now();
-    tell_lease(tables, task, revoked_event(task, request.reason, "revoke_lease"), now);
+    emit_lease_event(tables, task, revoked_event(task, request.reason, "revoke_lease"), now);
     (void)put_back(tables, task,
                    {.pending = core::Pending::kReclaim,
                     .available_at = *task.available_at,
                     .now = now,
                     .notice = {wakeups::Reason::kLeaseExpired, true}});
-    tell_operator(tables,
-                  {.event = kLeaseRevoked,
-                   .subject = store::uuid_text(id),
-                   .details = store::Details()
-                                  .add("queue", task.queue)
-                                  .add("lease_epoch", task.lease_epoch)
-                                  .add("worker_instance", task.lease_owner),
-                   .reason = request.reason},
-                  now);
+    emit_operator_event(tables,
+                        {.event = kLeaseRevoked,
+                         .subject = store::uuid_text(id),
+                         .details = store::Details()
+                                        .add("queue", task.queue)
+                                        .add("lease_epoch", task.lease_epoch)
+                                        .add("worker_instance", task.lease_owner),
+                         .reason = request.reason},
+                        now);
     return {nullptr, lease_id, task.lease_epoch + 1};
 }
 
@@ -168,13 +168,13 @@ ChangedPriority change_priority(store::Tables& tables, const pg_uuid_t& id, int3
     }
     const int32 clamped = core::clamp_priority(priority);
     store::set_priority(tables, task, clamped, now);
-    tell_operator(tables,
-                  {.event = kPriorityChanged,
-                   .subject = store::uuid_text(id),
-                   .details = store::Details()
-                                  .add("old_priority", int64{task.priority})
-                                  .add("new_priority", int64{clamped})},
-                  now);
+    emit_operator_event(tables,
+                        {.event = kPriorityChanged,
+                         .subject = store::uuid_text(id),
+                         .details = store::Details()
+                                        .add("old_priority", int64{task.priority})
+                                        .add("new_priority", int64{clamped})},
+                        now);
     return {task.priority, clamped};
 }
 
@@ -201,7 +201,7 @@ void check_replay(store::Tables& tables, const store::Task& task) {
     }
 }
 
-void tell_replay(store::Tables& tables, const store::Task& task, bool was_skipped_member,
+void emit_replay(store::Tables& tables, const store::Task& task, bool was_skipped_member,
                  int64 groups_reset, int64 now) {
     if (!store::wants_event(tables, kReplayed)) {
         return;
@@ -211,9 +211,9 @@ void tell_replay(store::Tables& tables, const store::Task& task, bool was_skippe
     if (was_skipped_member) {
         details.add("groups_reset", groups_reset);
     }
-    tell_operator(tables,
-                  {.event = kReplayed, .subject = store::uuid_text(task.id), .details = details},
-                  now);
+    emit_operator_event(
+        tables, {.event = kReplayed, .subject = store::uuid_text(task.id), .details = details},
+        now);
 }
 
 ReplayedTask replay_task(store::Tables& tables, const pg_uuid_t& id, bool cascade,
@@ -234,7 +234,7 @@ ReplayedTask replay_task(store::Tables& tables, const pg_uuid_t& id, bool cascad
         return replay_member(tables, task, cascade, now);
     }
     (void)store::reopen(tables, task, core::TaskState::kReady, now);
-    tell_replay(tables, task, false, 0, now);
+    emit_replay(tables, task, false, 0, now);
     return {task.replay_count + 1, core::TaskState::kReady, {}, {}};
 }
 

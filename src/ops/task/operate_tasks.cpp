@@ -51,7 +51,7 @@ void tell(store::Tables& tables, int event, const BulkArguments& arguments, cons
     if (tally.done == 0) {
         return;
     }
-    tell_operator(
+    emit_operator_event(
         tables,
         {.event = event,
          .subject = std::nullopt,

@@ -160,11 +160,11 @@ bool set_limits(store::Tables& tables, std::string_view queue, const LimitSettin
     return true;
 }
 
-void tell_changed(store::Tables& tables, std::string_view queue, std::string_view settings) {
+void emit_changed(store::Tables& tables, std::string_view queue, std::string_view settings) {
     constexpr int kChanged = core::event_place("operator", "queue_changed");
-    tell_operator(tables, {.event = kChanged,
-                           .subject = queue,
-                           .details = store::Details().add_json("settings", settings)});
+    emit_operator_event(tables, {.event = kChanged,
+                                 .subject = queue,
+                                 .details = store::Details().add_json("settings", settings)});
 }
 
 }  // namespace
@@ -208,7 +208,7 @@ void set_queue(store::Tables& tables, std::string_view queue, json::Value settin
     // next change has to walk over all of them. Sessions that wait have to hear of new limits.
     if (limits_changed || !is_same(row, before)) {
         store::update_queue(tables, queue, row);
-        tell_changed(tables, queue, settings.text);
+        emit_changed(tables, queue, settings.text);
     }
 }
 
@@ -219,7 +219,7 @@ void set_queue_paused(store::Tables& tables, std::string_view queue, bool paused
     }
     row.paused = paused;
     store::update_queue(tables, queue, row);
-    tell_changed(tables, queue, paused ? R"({"paused": true})" : R"({"paused": false})");
+    emit_changed(tables, queue, paused ? R"({"paused": true})" : R"({"paused": false})");
 }
 
 void notice_unused_queues(store::Tables& tables, std::span<const std::string_view> queues) {

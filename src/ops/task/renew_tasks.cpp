@@ -19,7 +19,7 @@ namespace {
 constexpr int kRenewed = core::event_place("lease", "renewed");
 
 void tell(store::Tables& tables, const store::Task& task, int64 now) {
-    tell_lease(tables, task, {.event = kRenewed, .epoch = task.lease_epoch}, now);
+    emit_lease_event(tables, task, {.event = kRenewed, .epoch = task.lease_epoch}, now);
     counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kRenewed);
 }
 

@@ -33,7 +33,7 @@ constexpr store::Notice kLost{wakeups::Reason::kLeaseExpired, true};
 
 void expire_by_deadline(store::Tables& tables, const store::Task& task, int64 now) {
     if (task.is_active()) {
-        tell_lease(tables, task, expired(task, "deadline"), now);
+        emit_lease_event(tables, task, expired(task, "deadline"), now);
     }
     (void)end_task(tables, task,
                    {.state = core::TaskState::kExpired,
@@ -73,7 +73,7 @@ void expire_lease(store::Tables& tables, const store::Task& task, int64 now) {
                            now);
         return;
     }
-    tell_lease(tables, task, expired(task, "lease"), now);
+    emit_lease_event(tables, task, expired(task, "lease"), now);
     if (task.reclaim_count >= policy.max_reclaims) {
         (void)end_task(tables, task,
                        {.state = core::TaskState::kFailed,
@@ -135,7 +135,7 @@ FailureResult fail_attempt(store::Tables& tables, const store::Task& task, const
             core::backoff_ms(policy, task.retry_count, pg_prng_double(&pg_global_prng_state)));
         const int64 available_at = core::add_ms(now, wait);
         if (how.retry_event) {
-            tell_lease(tables, task, *how.retry_event, now);
+            emit_lease_event(tables, task, *how.retry_event, now);
         }
         const auto state = put_back(tables, task,
                                     {.pending = core::Pending::kRetry,
@@ -148,7 +148,7 @@ FailureResult fail_attempt(store::Tables& tables, const store::Task& task, const
         return {true, state, available_at};  // or cancelled with its flow
     }
     if (how.last_event) {
-        tell_lease(tables, task, *how.last_event, now);
+        emit_lease_event(tables, task, *how.last_event, now);
     }
     (void)end_task(tables, task,
                    {.state = how.last_state,
@@ -211,7 +211,7 @@ bool may_have_void_leases(store::Tables& tables) {
     return tables.hub.epoch_floor > swept_of(tables)->floor;
 }
 
-void look_for_void_leases(store::Tables& tables) {
+void find_void_leases(store::Tables& tables) {
     const int64 floor = tables.hub.epoch_floor;
     if (!store::has_void_leases(tables)) {
         swept_of(tables)->floor = floor;
@@ -230,7 +230,7 @@ int64 settle_leases(store::Tables& tables, pg::Clock* clock, int limit) {
     int64 changed = settle_all(tables, expired, now);
     if (may_have_void_leases(tables)) {
         changed += settle_all(tables, store::void_leases(tables, limit, 0), now);
-        look_for_void_leases(tables);
+        find_void_leases(tables);
     }
     if (expired.size() < static_cast<std::size_t>(limit) && !may_have_void_leases(tables) &&
         !store::has_old_prepared()) {

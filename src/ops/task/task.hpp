@@ -96,7 +96,7 @@ std::optional<Refusal> refusal_of(const store::Hub& hub, const store::Task& task
 void check_fence(store::Tables& tables, const store::Task& task, const Fence& fence, int64 now);
 
 // The holder of the lease is about to end it: a guard of its transaction on the lease passes.
-void note_own_end(const store::Task& task, const Fence& fence);
+void allow_own_end(const store::Task& task, const Fence& fence);
 
 [[noreturn]] void raise_terminal(const store::Task& task);
 // QB001 for an epoch that is not the one of the task's lease.
@@ -118,12 +118,13 @@ struct LeaseEvent {
     bool with_reason = false;
     std::optional<std::string_view> reason = std::nullopt;
 };
-void tell_lease(store::Tables& tables, const store::Task& task, const LeaseEvent& event, int64 now);
+void emit_lease_event(store::Tables& tables, const store::Task& task, const LeaseEvent& event,
+                      int64 now);
 // What an operator ended without a lease; nothing for those who held it.
-void tell_override(store::Tables& tables, const store::Task& task, const Fence& fence,
+void emit_override(store::Tables& tables, const store::Task& task, const Fence& fence,
                    core::TaskState state, int64 now);
 // Of topic completion; epoch is the one afterwards.
-void tell_completion(store::Tables& tables, const store::Task& task, core::TaskState state,
+void emit_completion(store::Tables& tables, const store::Task& task, core::TaskState state,
                      int64 epoch, std::optional<std::string_view> reason,
                      std::optional<core::FailureClass> failure, int64 now);
 
@@ -131,9 +132,9 @@ void tell_completion(store::Tables& tables, const store::Task& task, core::TaskS
 
 // Ends a task, publishes that, and lets its flow continue. A silent end publishes nothing and
 // leaves the edges as they are: the caller deals with the whole flow. Returns the epoch afterwards.
-enum class EndKind { kTold, kSilent };
+enum class EndKind { kPublished, kSilent };
 int64 end_task(store::Tables& tables, const store::Task& task, const store::Finish& how,
-               EndKind kind = EndKind::kTold);
+               EndKind kind = EndKind::kPublished);
 
 // Whether a task that loses its lease goes back to the queue: not if it belongs to a flow that
 // takes nothing back. Then it is cancelled with its flow.
@@ -179,7 +180,7 @@ int64 settle_leases(store::Tables& tables, pg::Clock* clock, int limit);
 
 // Whether a lease of an earlier incarnation may be left; looks for one.
 bool may_have_void_leases(store::Tables& tables);
-void look_for_void_leases(store::Tables& tables);
+void find_void_leases(store::Tables& tables);
 
 // ---- Clients ----
 
@@ -405,7 +406,7 @@ ReplayedTask replay_task(store::Tables& tables, const pg_uuid_t& id, bool cascad
                          std::optional<int32> expected, pg::Clock* clock);
 // Lets a task that is held begin anew; QB011 if it has not ended, QB016 at its limit.
 void check_replay(store::Tables& tables, const store::Task& task);
-void tell_replay(store::Tables& tables, const store::Task& task, bool was_skipped_member,
+void emit_replay(store::Tables& tables, const store::Task& task, bool was_skipped_member,
                  int64 groups_reset, int64 now);
 
 // The same for one portion of a list (BulkArguments in ops/browse/page.hpp), with one event of the

@@ -36,8 +36,8 @@ constexpr int completion_of(core::TaskState state) {
 
 }  // namespace
 
-void tell_lease(store::Tables& tables, const store::Task& task, const LeaseEvent& event,
-                int64 now) {
+void emit_lease_event(store::Tables& tables, const store::Task& task, const LeaseEvent& event,
+                      int64 now) {
     if (!store::wants_event(tables, event.event)) {
         return;
     }
@@ -58,22 +58,22 @@ void tell_lease(store::Tables& tables, const store::Task& task, const LeaseEvent
     store::write_event(tables, event.event, store::uuid_text(task.id), details, now);
 }
 
-void tell_override(store::Tables& tables, const store::Task& task, const Fence& fence,
+void emit_override(store::Tables& tables, const store::Task& task, const Fence& fence,
                    core::TaskState state, int64 now) {
     constexpr int kOverridden = core::event_place("operator", "task_overridden");
     if (fence.override) {
-        tell_operator(tables,
-                      {.event = kOverridden,
-                       .subject = store::uuid_text(task.id),
-                       .details = store::Details()
-                                      .add("queue", task.queue)
-                                      .add("lease_epoch", task.lease_epoch)
-                                      .add("state", core::name_of(state))},
-                      now);
+        emit_operator_event(tables,
+                            {.event = kOverridden,
+                             .subject = store::uuid_text(task.id),
+                             .details = store::Details()
+                                            .add("queue", task.queue)
+                                            .add("lease_epoch", task.lease_epoch)
+                                            .add("state", core::name_of(state))},
+                            now);
     }
 }
 
-void tell_completion(store::Tables& tables, const store::Task& task, core::TaskState state,
+void emit_completion(store::Tables& tables, const store::Task& task, core::TaskState state,
                      int64 epoch, std::optional<std::string_view> reason,
                      std::optional<core::FailureClass> failure, int64 now) {
     const int event = completion_of(state);

@@ -190,7 +190,7 @@ void read_leases(store::Tables& tables, wakeups::Topic topic, int64 now, wakeups
     look->leases = {ends, count};
 }
 
-Found look_at(store::Tables& tables, const WaitQueue& queue, const wakeups::Tending& tending) {
+Found probe_queue(store::Tables& tables, const WaitQueue& queue, const wakeups::Tending& tending) {
     const int64 now = pg::server_now_ms();
     Found found{
         .hub_gone = false,
@@ -269,7 +269,7 @@ Found look(Oid schema, const WaitQueue& queue, const wakeups::Tending& tending) 
         found = pg::as_role(hub->owner, [hub, &queue, &tending] {
             return pg::with_spi([hub, &queue, &tending] {
                 return store::with_tables(*hub, [&queue, &tending](store::Tables& tables) {
-                    return look_at(tables, queue, tending);
+                    return probe_queue(tables, queue, tending);
                 });
             });
         });
@@ -309,7 +309,7 @@ WaitResult woken_by(const Wait& wait, int index, wakeups::Reason reason) {
 }
 
 // What a session has not looked at yet it looks at once before it sleeps.
-std::optional<WaitResult> first_look(const Wait& wait) {
+std::optional<WaitResult> first_probe(const Wait& wait) {
     for (std::size_t i = 0; i < wait.queues.size(); ++i) {
         const WaitQueue& queue = wait.queues[i];
         const auto remembered = wakeups::take_remembered(queue.channel);
@@ -421,11 +421,11 @@ WaitResult sleep_with_shared_memory(const Wait& wait) {
 
 // ---------------------------------------------------------------- waiting without
 
-constinit bool told_of_polling = false;
+constinit bool warned_of_polling = false;
 
 WaitResult poll(const Wait& wait) {
-    if (!told_of_polling) {
-        told_of_polling = true;
+    if (!warned_of_polling) {
+        warned_of_polling = true;
         ereport(NOTICE, (errmsg("wait_for_work polls: belay has no shared memory"),
                          errhint("Add belay to shared_preload_libraries and restart the server.")));
     }
@@ -565,7 +565,7 @@ WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queue
         result = *unfinished;
     } else if (wakeups::begin_wait({channels, queues.size()})) {
         // A wake-up that this wait does not return is handed on to another waiter.
-        const auto at_once = first_look(wait);
+        const auto at_once = first_probe(wait);
         result = at_once ? *at_once : sleep_with_shared_memory(wait);
         wakeups::end_wait(!at_once && result.reason != wakeups::Reason::kTimeout);
     } else {

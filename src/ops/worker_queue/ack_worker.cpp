@@ -80,7 +80,7 @@ void ack_worker(store::Tables& tables, std::optional<std::string_view> token,
            .sessions = names_session(parsed)},
           clock);
     const store::WorkRow row = finish(tables, token, parsed, clock);
-    note_finished(row.lease);
+    allow_ended_lease(row.lease);
     touch_session(tables, row, clock);
     if (completion) {
         send_completion(tables, *completion, clock->now());

@@ -113,9 +113,9 @@ int64 cancel_activities_as_operator(store::Tables& tables,
     const int64 deleted = cancel_activities(tables, activities);
     if (deleted > 0) {
         constexpr int kCancelled = core::event_place("operator", "activities_cancelled");
-        tell_operator(tables, {.event = kCancelled,
-                               .subject = same_instance(activities),
-                               .details = store::Details().add("count", deleted)});
+        emit_operator_event(tables, {.event = kCancelled,
+                                     .subject = same_instance(activities),
+                                     .details = store::Details().add("count", deleted)});
     }
     return deleted;
 }

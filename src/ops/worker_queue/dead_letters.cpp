@@ -1,6 +1,7 @@
 // dead_letters.cpp — set items aside that were leased too often, put them back, throw them away.
 //
-// Calls    store::bury_work, store::take_dead_letter, store::insert_work, store::insert_message,
+// Calls    store::dead_letter_work, store::take_dead_letter, store::insert_work,
+// store::insert_message,
 //          store::insert_intent
 // Touches  <hub>.dead_letters, <hub>.worker_queue, <hub>.orchestrator_queue, <hub>.intent_queue,
 //          <hub>.outbox_events
@@ -24,7 +25,7 @@ namespace belay::ops {
 
 namespace {
 
-// How much of a buried item its completion repeats: the dead letter has all of it.
+// How much of an item that was set aside its completion repeats: the dead letter has all of it.
 constexpr std::size_t kMaxName = 1024;
 constexpr std::size_t kMaxMessage = 65536;
 
@@ -97,19 +98,19 @@ int64 put_back(store::Tables& tables, const store::DeadLetter& dead, int64 now) 
               "Check the id; list_dead_letters shows the dead letters that are left.");
 }
 
-void tell_one(store::Tables& tables, int event, const store::DeadLetter& dead) {
-    tell_operator(tables, {.event = event,
-                           .subject = psprintf(INT64_FORMAT, dead.id),
-                           .details = store::Details()
-                                          .add("count", int64{1})
-                                          .add("queue", dead.queue)
-                                          .add("instance_id", dead.instance_id)});
+void emit_one(store::Tables& tables, int event, const store::DeadLetter& dead) {
+    emit_operator_event(tables, {.event = event,
+                                 .subject = psprintf(INT64_FORMAT, dead.id),
+                                 .details = store::Details()
+                                                .add("count", int64{1})
+                                                .add("queue", dead.queue)
+                                                .add("instance_id", dead.instance_id)});
 }
 
-void tell_many(store::Tables& tables, int event, const Tally& tally,
+void emit_many(store::Tables& tables, int event, const Tally& tally,
                const BulkArguments& arguments) {
     if (tally.done > 0) {
-        tell_operator(
+        emit_operator_event(
             tables, {.event = event,
                      .subject = std::nullopt,
                      .details = store::Details()
@@ -144,8 +145,9 @@ void put_back_one(store::Tables& tables, int64 id, Tally* tally) {
 
 }  // namespace
 
-void bury_work_item(store::Tables& tables, const store::WorkKey& key, int32 attempts, int64 now) {
-    const store::DeadWork dead = store::bury_work(tables, key, attempts, now);
+void dead_letter_work_item(store::Tables& tables, const store::WorkKey& key, int32 attempts,
+                           int64 now) {
+    const store::DeadWork dead = store::dead_letter_work(tables, key, attempts, now);
     if (tables.hub.options[store::Option::kDeadLetterFailsActivity] == 1 && dead.instance_id &&
         dead.execution_id && dead.activity_id) {
         (void)store::insert_message(
@@ -178,7 +180,7 @@ int64 redrive_dead_letter(store::Tables& tables, int64 id) {
     }
     const int64 put = put_back(tables, *dead, pg::server_now_ms());
     constexpr int kRedriven = core::event_place("operator", "dead_letters_redriven");
-    tell_one(tables, kRedriven, *dead);
+    emit_one(tables, kRedriven, *dead);
     return put;
 }
 
@@ -195,7 +197,7 @@ Jsonb* redrive_dead_letters(store::Tables& tables, const BulkArguments& argument
         CHECK_FOR_INTERRUPTS();
     }
     constexpr int kRedriven = core::event_place("operator", "dead_letters_redriven");
-    tell_many(tables, kRedriven, tally, arguments);
+    emit_many(tables, kRedriven, tally, arguments);
     return tally.answer(chosen.next);
 }
 
@@ -205,7 +207,7 @@ void discard_dead_letter(store::Tables& tables, int64 id) {
         raise_missing(id);
     }
     constexpr int kDiscarded = core::event_place("operator", "dead_letters_discarded");
-    tell_one(tables, kDiscarded, *dead);
+    emit_one(tables, kDiscarded, *dead);
 }
 
 Jsonb* discard_dead_letters(store::Tables& tables, const BulkArguments& arguments) {
@@ -214,7 +216,7 @@ Jsonb* discard_dead_letters(store::Tables& tables, const BulkArguments& argument
     tally.done = static_cast<int64>(store::take_dead_letters(tables, chosen.ids.span()).size());
     tally.skipped = chosen.ids.count - tally.done;
     constexpr int kDiscarded = core::event_place("operator", "dead_letters_discarded");
-    tell_many(tables, kDiscarded, tally, arguments);
+    emit_many(tables, kDiscarded, tally, arguments);
     return tally.answer(chosen.next);
 }
 

@@ -101,7 +101,7 @@ struct Search {
     void accept(const store::Leased& row) {
         const int64 most = tables.hub.options[store::Option::kMaxAttempts];
         if (most != store::kOff && row.attempt > most) {
-            bury_work_item(tables, row.key, row.attempt - 1, clock->now());
+            dead_letter_work_item(tables, row.key, row.attempt - 1, clock->now());
         } else {
             leased.add(row);
         }
@@ -306,7 +306,7 @@ void try_session_row(Search* search, const store::Candidate& candidate, KnownSes
         }
         const int64 most = search->tables.hub.options[store::Option::kMaxAttempts];
         if (most != store::kOff && *attempts >= most) {
-            bury_work_item(search->tables, candidate.key, *attempts, grant.now);
+            dead_letter_work_item(search->tables, candidate.key, *attempts, grant.now);
             return true;
         }
         if (!store::try_claim_session(

@@ -42,7 +42,7 @@ void settle(store::Tables& tables, Settling* settling, pg::Clock* clock) {
         outcome.fault = held.fault;
         if (held.fault == core::LeaseFault::kNone) {
             counters::add(tables.hub.schema, counters::Queue::kWorker, counters::Counter::kAcked);
-            note_finished(held.row->lease);
+            allow_ended_lease(held.row->lease);
             settling->acked = held.row;
         }
         return;
@@ -87,7 +87,7 @@ void release_held(store::Tables& tables, const HeldWork& held, std::optional<int
     store::release_work(tables, held.row->key, attempt, visible_at,
                         reason ? std::optional(clip(*reason, kMaxReason)) : std::nullopt);
     if (held.fault == core::LeaseFault::kNone) {
-        note_finished(held.row->lease);
+        allow_ended_lease(held.row->lease);
     }
     counters::add(tables.hub.schema, counters::Queue::kWorker, counters::Counter::kAbandoned);
 }

@@ -155,7 +155,8 @@ int64 cancel_activities_as_operator(store::Tables& tables,
                                     std::span<const ActivityIdentity> activities);
 
 // Moves a row that may not be leased again to dead_letters, and notifies its orchestration.
-void bury_work_item(store::Tables& tables, const store::WorkKey& key, int32 attempts, int64 now);
+void dead_letter_work_item(store::Tables& tables, const store::WorkKey& key, int32 attempts,
+                           int64 now);
 
 // One page of the worker queue, in the columns of list_work_items.
 store::Listing list_work_items(store::Tables& tables, core::json::Value filter,
