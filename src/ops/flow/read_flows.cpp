@@ -20,11 +20,8 @@ constexpr const char* kFilterKeys[] = {"state", "kind", "tags", "created_from_ms
 Jsonb* get_flow(store::Tables& tables, const pg_uuid_t& id,
                 std::optional<std::string_view> revision) {
     const auto present = store::flow_revision(tables, id);
-    if (!present) {
-        return nullptr;
-    }
-    remember_flow(tables, store::uuid_text(id), *present);
-    return present == revision ? nullptr : store::read_flow_json(tables, id, *present);
+    remember_flow(tables, store::uuid_text(id), present);
+    return !present || present == revision ? nullptr : store::read_flow_json(tables, id, *present);
 }
 
 store::Listing list_flows(store::Tables& tables, core::json::Value filter,

@@ -13,9 +13,8 @@ namespace belay::ops {
 std::optional<store::CustomStatus> get_custom_status(store::Tables& tables,
                                                      std::string_view instance_id) {
     const auto status = store::read_custom_status(tables, instance_id);
-    if (status) {
-        remember_custom_status(tables, instance_id, status->version);
-    }
+    remember_custom_status(tables, instance_id,
+                           status ? std::optional(status->version) : std::nullopt);
     return status;
 }
 

@@ -183,8 +183,8 @@ Jsonb* get_task(store::Tables& tables, const pg_uuid_t& id) {
     if (task != nullptr) {
         task = with_suspension(tables, id, task);
         task = with_group(tables, id, task);
-        remember_task(tables, store::uuid_text(id));
     }
+    remember_task(tables, store::uuid_text(id));
     return task;
 }
 

@@ -64,11 +64,19 @@ bool is_watched(wakeups::Topic topic) {
            topic == wakeups::Topic::kFlow;
 }
 
+constexpr int64 kNotSeen = -1;
+constexpr int64 kSeenAbsent = -2;  // the session has read that there is no such row
+
 struct Seen {
     wakeups::Channel channel;
-    int64 custom_status_version;  // -1: not seen
-    int64 execution_id;           // -1: not seen; the epoch of a task
-    uint64 status;                // hash
+    int64 custom_status_version;
+    int64 execution_id;  // the epoch of a task; 0 for a flow
+    uint64 status;       // hash
+
+    bool was_present() const { return custom_status_version >= 0 || execution_id >= 0; }
+    bool was_absent() const {
+        return custom_status_version == kSeenAbsent || execution_id == kSeenAbsent;
+    }
 };
 
 constinit HTAB* seen_instances = nullptr;
@@ -94,8 +102,8 @@ Seen* see(const wakeups::Channel& channel) {
     }
     auto* seen = static_cast<Seen*>(hash_search(seen_table(), &channel, HASH_ENTER, &found));
     if (!found) {
-        seen->custom_status_version = -1;
-        seen->execution_id = -1;
+        seen->custom_status_version = kNotSeen;
+        seen->execution_id = kNotSeen;
         seen->status = 0;
     }
     return seen;
@@ -110,8 +118,9 @@ std::optional<wakeups::Reason> change_of_task(store::Tables& tables, const WaitQ
         return std::nullopt;
     }
     const auto mark = store::read_task_mark(tables, queue.name);
-    if (!mark) {
-        return wakeups::Reason::kChanged;  // deleted since
+    if (!mark || seen->was_absent()) {
+        const bool changed = mark ? seen->was_absent() : seen->was_present();
+        return changed ? std::optional(wakeups::Reason::kChanged) : std::nullopt;
     }
     if (seen->execution_id == mark->epoch && seen->status == core::fnv1a64(mark->state)) {
         return std::nullopt;
@@ -132,7 +141,10 @@ bool is_changed_flow(store::Tables& tables, const WaitQueue& queue) {
     }
     const auto id = parse_uuid(queue.name);
     const auto revision = id ? store::flow_revision(tables, *id) : std::nullopt;
-    return !revision || seen->status != core::fnv1a64(*revision);
+    if (!revision) {
+        return seen->was_present();  // deleted since
+    }
+    return seen->was_absent() || seen->status != core::fnv1a64(*revision);
 }
 
 // Whether the instance is no longer as the session saw it. One it never looked at is not new.
@@ -144,9 +156,10 @@ bool is_changed(store::Tables& tables, const WaitQueue& queue) {
         return false;
     }
     if (!mark) {
-        return true;  // deleted since
+        return seen->was_present();  // deleted since
     }
-    return (seen->custom_status_version >= 0 &&
+    return seen->was_absent() ||
+           (seen->custom_status_version >= 0 &&
             seen->custom_status_version != mark->custom_status_version) ||
            (seen->execution_id >= 0 && (seen->execution_id != mark->execution_id ||
                                         seen->status != core::fnv1a64(mark->status)));
@@ -575,29 +588,31 @@ WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queue
     return result;
 }
 
-void remember_custom_status(const store::Hub& hub, std::string_view instance_id, int64 version) {
+void remember_custom_status(const store::Hub& hub, std::string_view instance_id,
+                            std::optional<int64> version) {
     see(wakeups::channel_of(hub.schema, wakeups::Topic::kInstance, instance_id))
-        ->custom_status_version = version;
+        ->custom_status_version = version.value_or(kSeenAbsent);
+}
+
+void remember_status(const store::Hub& hub, std::string_view instance_id,
+                     std::optional<int64> execution_id, std::string_view status) {
+    Seen* seen = see(wakeups::channel_of(hub.schema, wakeups::Topic::kInstance, instance_id));
+    seen->execution_id = execution_id.value_or(kSeenAbsent);
+    seen->status = core::fnv1a64(status);
 }
 
 void remember_task(store::Tables& tables, std::string_view id) {
-    if (const auto mark = store::read_task_mark(tables, id)) {
-        Seen* seen = see(wakeups::channel_of(tables.hub.schema, wakeups::Topic::kTask, id));
-        seen->execution_id = mark->epoch;
-        seen->status = core::fnv1a64(mark->state);
-    }
+    const auto mark = store::read_task_mark(tables, id);
+    Seen* seen = see(wakeups::channel_of(tables.hub.schema, wakeups::Topic::kTask, id));
+    seen->execution_id = mark ? mark->epoch : kSeenAbsent;
+    seen->status = mark ? core::fnv1a64(mark->state) : 0;
 }
 
-void remember_flow(const store::Hub& hub, std::string_view id, std::string_view revision) {
-    see(wakeups::channel_of(hub.schema, wakeups::Topic::kFlow, id))->status =
-        core::fnv1a64(revision);
-}
-
-void remember_status(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
-                     std::string_view status) {
-    Seen* seen = see(wakeups::channel_of(hub.schema, wakeups::Topic::kInstance, instance_id));
-    seen->execution_id = execution_id;
-    seen->status = core::fnv1a64(status);
+void remember_flow(const store::Hub& hub, std::string_view id,
+                   std::optional<std::string_view> revision) {
+    Seen* seen = see(wakeups::channel_of(hub.schema, wakeups::Topic::kFlow, id));
+    seen->execution_id = revision ? 0 : kSeenAbsent;
+    seen->status = revision ? core::fnv1a64(*revision) : 0;
 }
 
 }  // namespace belay::ops

@@ -29,13 +29,16 @@ struct WaitResult {
 WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queues,
                          int64 timeout_ms);
 
-// What a session saw of an instance, so that a later wait knows what is new to it.
-void remember_custom_status(const store::Hub& hub, std::string_view instance_id, int64 version);
-void remember_status(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
-                     std::string_view status);
-// The same of a task: how it is now.
+// What a session saw of an instance, so that a later wait knows what is new to it; without a value
+// it saw that there is no such instance.
+void remember_custom_status(const store::Hub& hub, std::string_view instance_id,
+                            std::optional<int64> version);
+void remember_status(const store::Hub& hub, std::string_view instance_id,
+                     std::optional<int64> execution_id, std::string_view status);
+// The same of a task: how it is now, or that it is not there.
 void remember_task(store::Tables& tables, std::string_view id);
 // And of a flow.
-void remember_flow(const store::Hub& hub, std::string_view id, std::string_view revision);
+void remember_flow(const store::Hub& hub, std::string_view id,
+                   std::optional<std::string_view> revision);
 
 }  // namespace belay::ops
