@@ -52,7 +52,7 @@ SELECT state FROM create_task('dl', NULL, pg_temp.id(14), p_deadline_ms => 3000,
 SELECT pause_hub('tasks'); SELECT e.* FROM pg_temp.why(pg_temp.id(11), p_now_ms => 5000) AS e; SELECT resume_hub('tasks');
 -- TV-8: what a wait sees at once.
 SET client_min_messages = warning;  -- without shared memory it polls, and says so
-CALL wait_for_work('{queue:l1}', 0); CALL wait_for_work('{queue:none,queue:*}', 0); CALL wait_for_work('{queue:paused}', 0); CALL wait_for_work('{task:00000000-0000-4000-8000-000000000001}', 0);
+CALL wait_for_work('{queue:l1}', 0); CALL wait_for_work('{queue:none,queue:*}', 0); CALL wait_for_work('{queue:paused}', 0); CALL wait_for_work('{task:00000000-0000-4000-8000-000000000002}', 0); CALL wait_for_work('{task:00000000-0000-4000-8000-000000000001}', 0);
 SELECT effective FROM cancel_task(pg_temp.id(13), p_now_ms => 5000); SELECT get_task(pg_temp.id(12)) ->> 'state' AS state; SELECT effective FROM cancel_task(pg_temp.id(12), p_now_ms => 5000);
 CALL wait_for_work('{task:00000000-0000-4000-8000-000000000012}', 0);
 CALL wait_for_work('{task:7}', 0); CALL wait_for_work('{queue:}', 0);
