@@ -91,9 +91,9 @@ class DashboardHiding : public DashboardStream {
             "INSERT INTO app.instances VALUES ('i', 'Bill', '1.0.0', 1, NULL, " + text +
             ", 1, now(), now()), ('i2', 'Bill', '1.0.0', 1, 'i', " + text +
             ", 1, now(), now()); INSERT INTO app.executions VALUES ('i', 1, 'Running', NULL, "
-            "now(), NULL, 1, 0, 0, 2), ('i2', 1, 'Failed', " +
+            "now(), NULL, 1, 0, 0), ('i2', 1, 'Failed', " +
             text +
-            ", now(), now(), 1, 0, 0, 2); INSERT INTO app.history_turns (instance_id, "
+            ", now(), now(), 1, 0, 0); INSERT INTO app.history_turns (instance_id, "
             "execution_id, first_event_id, last_event_id, created_at, event_types, event_data) "
             "SELECT i, 1, 1, 2, now(), ARRAY['OrchestrationStarted', 'ActivityScheduled'], ARRAY[" +
             event + ", " + event +
