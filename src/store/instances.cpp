@@ -200,11 +200,9 @@ void upsert_execution(Tables& tables, std::string_view instance_id, int64 execut
             return find_one(&table, kByKey, execution_keys(instance_id, execution_id));
         };
         bool exists = false;
-        if (change.status || change.pin) {
+        if (change.status || change.pin || change.renew) {
             exists =
                 change_found(&table, find, [&] { return changed_execution(table, change, now); });
-        } else if (change.hold) {
-            exists = lock_found(&table, LockTupleNoKeyExclusive, LockWaitBlock, find);
         } else {
             renew_snapshot(&table);
             exists = find();

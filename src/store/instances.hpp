@@ -33,7 +33,8 @@ struct ExecutionChange {
     std::optional<std::string_view> status;
     std::optional<std::string_view> output;
     std::optional<Pin> pin;
-    bool hold;  // a row that does not change, too, until the transaction ends
+    bool renew;  // a row that does not change gets a new version, too: a lock is not noticed by a
+                 // removal whose snapshot is older
 };
 
 // What an event needs of an execution: its status, if it is there, and the instance.

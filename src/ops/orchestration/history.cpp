@@ -168,7 +168,7 @@ void append_history(store::Tables& tables, std::string_view instance_id, int64 e
                             {.status = std::nullopt,
                              .output = std::nullopt,
                              .pin = std::nullopt,
-                             .hold = events.count > 0},  // against its pruning
+                             .renew = events.count > 0},  // against its removal
                             now);
     refuse_duplicates(tables, instance_id, execution_id, events);
     if (events.count > 0) {
