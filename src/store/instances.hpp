@@ -46,8 +46,8 @@ struct ExecutionMark {
 std::optional<ExecutionMark> read_execution_mark(Tables& tables, std::string_view instance_id,
                                                  int64 execution_id);
 
-// Creates the execution, Running, if it is missing, and applies the change.
-void upsert_execution(Tables& tables, std::string_view instance_id, int64 execution_id,
+// Creates the execution, Running, if it is missing, and applies the change; whether it was missing.
+bool upsert_execution(Tables& tables, std::string_view instance_id, int64 execution_id,
                       const ExecutionChange& change, int64 now);
 
 // Sets or clears the custom status and counts its version up.

@@ -333,6 +333,33 @@ TEST_F(Wait, WhatWasNotThereIsAChange) {
     EXPECT_EQ(reason("flow:" + flow), "changed");
 }
 
+// The same while it waits: the first ack of an instance or of an execution wakes it, although it
+// has no status.
+TEST_F(Wait, ABeginIsAChange) {
+    const auto turn = [this](const std::string& execution, const std::string& status) {
+        const std::string token =
+            conn.value("SELECT lock_token FROM app.fetch_orchestration_item(60000)");
+        conn.exec("SELECT app.ack_orchestration_item('" + token + "', " + execution +
+                  ", '[]', '[]', '[]', '{\"orchestration_name\":\"O\","
+                  "\"orchestration_version\":\"1\"" +
+                  status + "}')");
+    };
+    const auto until_woken = [this](auto body) {
+        Waiting client(cluster.connect());
+        client.conn.exec("SELECT * FROM app.get_instance_info('o')");
+        client.send(call_wait("'instance:o'"));
+        until_waiting(1);
+        body();
+        return client.answer();
+    };
+    conn.exec("SELECT app.start_orchestration('O', '', 'o')");
+    EXPECT_EQ(until_woken([&] { turn("1", ""); }), "instance:o changed");
+    conn.exec("SELECT app.raise_event('o', 'm', '')");
+    turn("1", ",\"status\":\"ContinuedAsNew\"");
+    conn.exec("SELECT app.raise_event('o', 'm', '')");
+    EXPECT_EQ(until_woken([&] { turn("2", ""); }), "instance:o changed");
+}
+
 TEST_F(Wait, AMessageSentDuringATurnIsNotForgotten) {
     conn.exec("SELECT app.start_orchestration('O', '', 'o')");
     const std::string token =
