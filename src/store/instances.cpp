@@ -192,19 +192,17 @@ std::optional<CustomStatus> read_custom_status(Tables& tables, std::string_view 
     });
 }
 
-void upsert_execution(Tables& tables, std::string_view instance_id, int64 execution_id,
+bool upsert_execution(Tables& tables, std::string_view instance_id, int64 execution_id,
                       const ExecutionChange& change, int64 now) {
     pass_turn_faults();
-    with_table(tables, TableId::kExecutions, RowExclusiveLock, [&](Table& table) {
+    return with_table(tables, TableId::kExecutions, RowExclusiveLock, [&](Table& table) {
         const auto find = [&] {
             return find_one(&table, kByKey, execution_keys(instance_id, execution_id));
         };
         bool exists = false;
-        if (change.status || change.pin) {
+        if (change.status || change.pin || change.renew) {
             exists =
                 change_found(&table, find, [&] { return changed_execution(table, change, now); });
-        } else if (change.hold) {
-            exists = lock_found(&table, LockTupleNoKeyExclusive, LockWaitBlock, find);
         } else {
             renew_snapshot(&table);
             exists = find();
@@ -212,6 +210,7 @@ void upsert_execution(Tables& tables, std::string_view instance_id, int64 execut
         if (!exists) {
             insert_execution(&table, instance_id, execution_id, change, now);
         }
+        return !exists;
     });
 }
 

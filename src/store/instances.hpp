@@ -33,7 +33,8 @@ struct ExecutionChange {
     std::optional<std::string_view> status;
     std::optional<std::string_view> output;
     std::optional<Pin> pin;
-    bool hold;  // a row that does not change, too, until the transaction ends
+    bool renew;  // a row that does not change gets a new version, too: a lock is not noticed by a
+                 // removal whose snapshot is older
 };
 
 // What an event needs of an execution: its status, if it is there, and the instance.
@@ -45,8 +46,8 @@ struct ExecutionMark {
 std::optional<ExecutionMark> read_execution_mark(Tables& tables, std::string_view instance_id,
                                                  int64 execution_id);
 
-// Creates the execution, Running, if it is missing, and applies the change.
-void upsert_execution(Tables& tables, std::string_view instance_id, int64 execution_id,
+// Creates the execution, Running, if it is missing, and applies the change; whether it was missing.
+bool upsert_execution(Tables& tables, std::string_view instance_id, int64 execution_id,
                       const ExecutionChange& change, int64 now);
 
 // Sets or clears the custom status and counts its version up.

@@ -77,21 +77,11 @@ constexpr auto kHasBehind = query<In<Ms, Us, Text, int64>, Out<int32>>(R"sql(
 )sql");
 
 // $1 limit.
-constexpr auto kFailed = query<In<int64>, Out<Text>>(R"sql(
-    SELECT e.instance_id
-      FROM {hub}.executions AS e
-     WHERE e.status {=} 'Failed'
-     ORDER BY e.completed_at, e.instance_id
-     LIMIT $1
-)sql");
-
-constexpr auto kRunning = query<In<int64>, Out<Text>>(R"sql(
-    SELECT e.instance_id
-      FROM {hub}.executions AS e
-     WHERE e.status {=} 'Running'
-     ORDER BY e.started_at, e.instance_id
-     LIMIT $1
-)sql");
+#define BELAY_OF_STATUS(STATUS, TIME)                                             \
+    "SELECT e.instance_id FROM {hub}.executions AS e WHERE e.status {=} '" STATUS \
+    "' ORDER BY " TIME ", e.instance_id LIMIT $1"
+constexpr auto kFailed = query<In<int64>, Out<Text>>(BELAY_OF_STATUS("Failed", "e.completed_at"));
+constexpr auto kRunning = query<In<int64>, Out<Text>>(BELAY_OF_STATUS("Running", "e.started_at"));
 
 // $1 prefix, $2 limit. Ids with one prefix stand side by side.
 constexpr auto kWithPrefix = query<In<Text, int64>, Out<Text>>(R"sql(

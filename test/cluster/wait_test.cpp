@@ -281,58 +281,6 @@ TEST_F(Wait, AWakeUpReachesTheConsumerThatServesTheTag) {
     EXPECT_EQ(answered(others, 0), 0);
 }
 
-TEST_F(Wait, ADeletedInstanceIsTold) {
-    conn.exec("SELECT app.start_orchestration('O', '', 'o')");
-    const std::string token =
-        conn.value("SELECT lock_token FROM app.fetch_orchestration_item(60000)");
-    conn.exec("SELECT app.ack_orchestration_item('" + token +
-              "', 1, '[]', '[]', '[]', '{\"orchestration_name\":\"O\","
-              "\"orchestration_version\":\"1\"}')");
-    auto all = waiting(1, call_wait("'instance:o'"));
-    conn.exec("SELECT * FROM app.delete_instance('o', true)");
-    EXPECT_EQ(all[0]->answer(), "instance:o changed");
-}
-
-// A session that has read that there is no such row is told of one that has appeared before it
-// waits.
-TEST_F(Wait, WhatWasNotThereIsAChange) {
-    const auto first_turn = [this](const std::string& id) {
-        conn.exec("SELECT app.start_orchestration('O', '', '" + id + "')");
-        const std::string token =
-            conn.value("SELECT lock_token FROM app.fetch_orchestration_item(60000)");
-        conn.exec("SELECT app.ack_orchestration_item('" + token +
-                  "', 1, '[]', '[]', '[]', '{\"orchestration_name\":\"O\","
-                  "\"orchestration_version\":\"1\"}')");
-    };
-    Conn client = cluster.connect();
-    const auto reason = [&client](const std::string& what) {
-        return client.exec(call_wait("'" + what + "'", 0)).at(0, 1);
-    };
-    client.exec("SELECT * FROM app.get_instance_info('info')");
-    client.exec("SELECT * FROM app.get_custom_status('status', 0)");
-    EXPECT_EQ(reason("instance:info"), "timeout");
-    EXPECT_EQ(reason("instance:status"), "timeout");
-    first_turn("info");
-    first_turn("status");
-    // What it sees now by another function does not make up for what it saw before.
-    client.exec("SELECT * FROM app.get_custom_status('info', 0)");
-    EXPECT_EQ(reason("instance:info"), "changed");
-    EXPECT_EQ(reason("instance:status"), "changed");
-    client.exec("SELECT * FROM app.get_instance_info('info')");
-    EXPECT_EQ(reason("instance:info"), "timeout");
-
-    conn.exec("BEGIN");
-    const std::string task = conn.value("SELECT app.send('q', '1')");
-    const std::string flow = conn.value(
-        "SELECT flow_id FROM app.create_flow('{\"tasks\":[{\"key\":\"a\",\"queue\":\"q\"}]}')");
-    client.exec("SELECT app.get_task('" + task + "'), app.get_flow('" + flow + "')");
-    EXPECT_EQ(reason("task:" + task), "timeout");
-    EXPECT_EQ(reason("flow:" + flow), "timeout");
-    conn.exec("COMMIT");
-    EXPECT_EQ(reason("task:" + task), "changed");
-    EXPECT_EQ(reason("flow:" + flow), "changed");
-}
-
 TEST_F(Wait, AMessageSentDuringATurnIsNotForgotten) {
     conn.exec("SELECT app.start_orchestration('O', '', 'o')");
     const std::string token =

@@ -1,9 +1,10 @@
 // hub_families.cpp — families: hubs that share a load by keys.
 //
 // Calls    create_hub, distribute_hub, drop_hub, store::put_family, store::remove_family,
-// store::put_place Touches  belay.hub_families, belay.hub_places, the hubs of the family Locks the
-// name of the family, then what create_hub and drop_hub lock Raises   QB002 unknown family, QB006
-// bad argument, 42501
+//          store::put_place
+// Touches  belay.hub_families, belay.hub_places, the hubs of the family
+// Locks    the name of the family, then what create_hub and drop_hub lock
+// Raises   QB002 unknown family, QB006 bad argument, 42501
 #include <charconv>
 
 #include "core/family.hpp"

@@ -81,7 +81,8 @@ void emit_end(store::Tables& tables, std::string_view instance_id, const Ack& ac
     }
 }
 
-void apply_instance(store::Tables& tables, const store::InstanceLock& lock, const Ack& ack,
+// True: the instance or the execution is new.
+bool apply_instance(store::Tables& tables, const store::InstanceLock& lock, const Ack& ack,
                     int64 now) {
     const std::string_view instance_id = lock.instance_id;
     bool exists = true;
@@ -102,8 +103,11 @@ void apply_instance(store::Tables& tables, const store::InstanceLock& lock, cons
     }
     // An empty ack of an instance that does not exist leaves nothing behind.
     if (exists || ack.events.count > 0 || ack.execution.status || ack.execution.pin) {
-        store::upsert_execution(tables, instance_id, ack.execution_id, ack.execution, now);
+        const bool begun =
+            store::upsert_execution(tables, instance_id, ack.execution_id, ack.execution, now);
+        return created || begun;
     }
+    return false;
 }
 
 void apply_kv(store::Tables& tables, std::string_view instance_id, const Ack& ack, int64 now) {
@@ -152,7 +156,7 @@ void hold_parents(store::Tables& tables, std::span<const Accepted> all) {
 
 void write_instance(store::Tables& tables, const Accepted& accepted, int64 now) {
     const auto& [ack, lock] = accepted;
-    apply_instance(tables, lock, *ack, now);
+    const bool begun = apply_instance(tables, lock, *ack, now);
     if (ack->events.count > 0) {
         store::insert_events(tables, lock.instance_id, ack->execution_id, ack->events.rows, now);
     }
@@ -160,7 +164,7 @@ void write_instance(store::Tables& tables, const Accepted& accepted, int64 now) 
         store::set_custom_status(tables, lock.instance_id, ack->custom_status.value);
     }
     apply_kv(tables, lock.instance_id, *ack, now);
-    if (ack->execution.status || ack->custom_status.present) {
+    if (begun || ack->execution.status || ack->custom_status.present) {
         wakeups::changed(store::instance_channel(tables, lock.instance_id),
                          wakeups::Reason::kChanged);
     }

@@ -58,7 +58,7 @@ store::ExecutionChange checked_execution(json::Value metadata) {
     return {.status = status,
             .output = optional_string(metadata, "output", "p_metadata"),
             .pin = checked_pin(metadata),
-            .hold = false};
+            .renew = false};
 }
 
 StatusChange status_from_metadata(json::Value metadata) {

@@ -164,12 +164,12 @@ void append_history(store::Tables& tables, std::string_view instance_id, int64 e
     pg::lock_instance(tables.hub.schema, core::instance_key(instance_id));
     store::hold_instance(tables, instance_id);
     const int64 now = pg::server_now_ms();
-    store::upsert_execution(tables, instance_id, execution_id,
-                            {.status = std::nullopt,
-                             .output = std::nullopt,
-                             .pin = std::nullopt,
-                             .hold = events.count > 0},  // against its pruning
-                            now);
+    (void)store::upsert_execution(tables, instance_id, execution_id,
+                                  {.status = std::nullopt,
+                                   .output = std::nullopt,
+                                   .pin = std::nullopt,
+                                   .renew = events.count > 0},  // against its removal
+                                  now);
     refuse_duplicates(tables, instance_id, execution_id, events);
     if (events.count > 0) {
         store::insert_events(tables, instance_id, execution_id, events.rows, now);

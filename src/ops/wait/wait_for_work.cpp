@@ -67,16 +67,23 @@ bool is_watched(wakeups::Topic topic) {
 constexpr int64 kNotSeen = -1;
 constexpr int64 kSeenAbsent = -2;  // the session has read that there is no such row
 
-struct Seen {
-    wakeups::Channel channel;
-    int64 custom_status_version;
-    int64 execution_id;  // the epoch of a task; 0 for a flow
-    uint64 status;       // hash
+// What of an instance, a task or a flow can change.
+struct Parts {
+    int64 custom_status_version = kNotSeen;
+    int64 execution_id = kNotSeen;  // the epoch of a task; 0 for a flow
+    uint64 status = 0;              // hash
 
     bool was_present() const { return custom_status_version >= 0 || execution_id >= 0; }
     bool was_absent() const {
         return custom_status_version == kSeenAbsent || execution_id == kSeenAbsent;
     }
+};
+
+struct Seen {
+    wakeups::Channel channel;
+    Parts read;
+    Parts reported;     // as the instance was when a wait reported a change of it
+    bool has_reported;  // and the session has read nothing of it since
 };
 
 constinit HTAB* seen_instances = nullptr;
@@ -102,11 +109,28 @@ Seen* see(const wakeups::Channel& channel) {
     }
     auto* seen = static_cast<Seen*>(hash_search(seen_table(), &channel, HASH_ENTER, &found));
     if (!found) {
-        seen->custom_status_version = kNotSeen;
-        seen->execution_id = kNotSeen;
-        seen->status = 0;
+        seen->read = Parts{};
+        seen->has_reported = false;
     }
     return seen;
+}
+
+// The parts of an instance are read by two functions. A session that reads one of them after a
+// report has heard of the other as well: else each of its waits would report that again, at once.
+Parts* see_part(const wakeups::Channel& channel) {
+    Seen* seen = see(channel);
+    if (seen->has_reported) {
+        Parts& read = seen->read;
+        if (read.custom_status_version != kNotSeen) {
+            read.custom_status_version = seen->reported.custom_status_version;
+        }
+        if (read.execution_id != kNotSeen) {
+            read.execution_id = seen->reported.execution_id;
+            read.status = seen->reported.status;
+        }
+        seen->has_reported = false;
+    }
+    return &seen->read;
 }
 
 // What has become of the task since the session saw it. Every lease that is lost has an epoch of
@@ -118,18 +142,18 @@ std::optional<wakeups::Reason> change_of_task(store::Tables& tables, const WaitQ
         return std::nullopt;
     }
     const auto mark = store::read_task_mark(tables, queue.name);
-    if (!mark || seen->was_absent()) {
-        const bool changed = mark ? seen->was_absent() : seen->was_present();
+    if (!mark || seen->read.was_absent()) {
+        const bool changed = mark ? seen->read.was_absent() : seen->read.was_present();
         return changed ? std::optional(wakeups::Reason::kChanged) : std::nullopt;
     }
-    if (seen->execution_id == mark->epoch && seen->status == core::fnv1a64(mark->state)) {
+    if (seen->read.execution_id == mark->epoch && seen->read.status == core::fnv1a64(mark->state)) {
         return std::nullopt;
     }
     if (mark->state == core::name_of(core::TaskState::kCancelled)) {
         return wakeups::Reason::kCancelled;
     }
     const auto last = wakeups::last_change(queue.channel);
-    return last && last->mark > seen->execution_id ? last->reason : wakeups::Reason::kChanged;
+    return last && last->mark > seen->read.execution_id ? last->reason : wakeups::Reason::kChanged;
 }
 
 // Whether the flow is no longer as the session saw it. One it never looked at is not new.
@@ -142,27 +166,34 @@ bool is_changed_flow(store::Tables& tables, const WaitQueue& queue) {
     const auto id = parse_uuid(queue.name);
     const auto revision = id ? store::flow_revision(tables, *id) : std::nullopt;
     if (!revision) {
-        return seen->was_present();  // deleted since
+        return seen->read.was_present();  // deleted since
     }
-    return seen->was_absent() || seen->status != core::fnv1a64(*revision);
+    return seen->read.was_absent() || seen->read.status != core::fnv1a64(*revision);
 }
 
 // Whether the instance is no longer as the session saw it. One it never looked at is not new.
 bool is_changed(store::Tables& tables, const WaitQueue& queue) {
-    const auto* seen =
-        static_cast<Seen*>(hash_search(seen_table(), &queue.channel, HASH_FIND, nullptr));
-    const auto mark = seen != nullptr ? store::read_mark(tables, queue.name) : std::nullopt;
+    auto* seen = static_cast<Seen*>(hash_search(seen_table(), &queue.channel, HASH_FIND, nullptr));
     if (seen == nullptr) {
         return false;
     }
-    if (!mark) {
-        return seen->was_present();  // deleted since
+    const auto mark = store::read_mark(tables, queue.name);
+    const Parts present =
+        mark ? Parts{mark->custom_status_version, mark->execution_id, core::fnv1a64(mark->status)}
+             : Parts{kSeenAbsent, kSeenAbsent, 0};
+    const Parts& read = seen->read;
+    const bool changed =
+        mark ? read.was_absent() ||
+                   (read.custom_status_version >= 0 &&
+                    read.custom_status_version != present.custom_status_version) ||
+                   (read.execution_id >= 0 &&
+                    (read.execution_id != present.execution_id || read.status != present.status))
+             : read.was_present();  // deleted since
+    if (changed) {
+        seen->reported = present;
+        seen->has_reported = true;
     }
-    return seen->was_absent() ||
-           (seen->custom_status_version >= 0 &&
-            seen->custom_status_version != mark->custom_status_version) ||
-           (seen->execution_id >= 0 && (seen->execution_id != mark->execution_id ||
-                                        seen->status != core::fnv1a64(mark->status)));
+    return changed;
 }
 
 // ---------------------------------------------------------------- looking at the tables
@@ -590,27 +621,27 @@ WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queue
 
 void remember_custom_status(const store::Hub& hub, std::string_view instance_id,
                             std::optional<int64> version) {
-    see(wakeups::channel_of(hub.schema, wakeups::Topic::kInstance, instance_id))
+    see_part(wakeups::channel_of(hub.schema, wakeups::Topic::kInstance, instance_id))
         ->custom_status_version = version.value_or(kSeenAbsent);
 }
 
 void remember_status(const store::Hub& hub, std::string_view instance_id,
                      std::optional<int64> execution_id, std::string_view status) {
-    Seen* seen = see(wakeups::channel_of(hub.schema, wakeups::Topic::kInstance, instance_id));
+    Parts* seen = see_part(wakeups::channel_of(hub.schema, wakeups::Topic::kInstance, instance_id));
     seen->execution_id = execution_id.value_or(kSeenAbsent);
     seen->status = core::fnv1a64(status);
 }
 
 void remember_task(store::Tables& tables, std::string_view id) {
     const auto mark = store::read_task_mark(tables, id);
-    Seen* seen = see(wakeups::channel_of(tables.hub.schema, wakeups::Topic::kTask, id));
+    Parts* seen = &see(wakeups::channel_of(tables.hub.schema, wakeups::Topic::kTask, id))->read;
     seen->execution_id = mark ? mark->epoch : kSeenAbsent;
     seen->status = mark ? core::fnv1a64(mark->state) : 0;
 }
 
 void remember_flow(const store::Hub& hub, std::string_view id,
                    std::optional<std::string_view> revision) {
-    Seen* seen = see(wakeups::channel_of(hub.schema, wakeups::Topic::kFlow, id));
+    Parts* seen = &see(wakeups::channel_of(hub.schema, wakeups::Topic::kFlow, id))->read;
     seen->execution_id = revision ? 0 : kSeenAbsent;
     seen->status = revision ? core::fnv1a64(*revision) : 0;
 }
