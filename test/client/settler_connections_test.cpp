@@ -123,7 +123,7 @@ struct Host final : SettlerHost {
     void lost_unused(Job&) override { ++others; }
     Milliseconds delay_after(const Task&) const override { return Milliseconds(0); }
     bool stopping() const override { return false; }
-    void probe_again() noexcept override {}
+    void look_again() noexcept override {}
     void tell_error(const std::exception&) const noexcept override { ++errors; }
 
     std::atomic<int> settlements = 0;
