@@ -116,7 +116,7 @@ void move_hub(Tool& tool, const Move& given) {
     {
         const Progress progress("moving hub " + shown);
         if (!tool.connection().call_until(
-                interrupt(), "SELECT belay.move_hub($1::name, $2, $3, $4)",
+                interrupt(), "SELECT belay.move_hub($1::name, $2, $3::integer, $4)",
                 {given.hub, to.host, std::int64_t{to.port}, given.mode})) {
             throw Error({.message = "the move was cancelled",
                          .sqlstate = "57014",

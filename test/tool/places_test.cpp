@@ -266,9 +266,11 @@ TEST_F(ToolMove, CallsTheServer) {
     EXPECT_EQ(object["from"], "third:5434");
     EXPECT_EQ(object["to"], "third:5434");
     EXPECT_GE(object["took_ms"], 0);
-    EXPECT_EQ(moves().value("SELECT string_agg(concat_ws(' ', m.*), ', ' ORDER BY mode) FROM "
-                            "public.moves AS m"),
-              "app third 5434 auto, app third 5434 block_writes");
+    EXPECT_EQ(
+        moves().value(
+            "SELECT string_agg(concat_ws(' ', hub, host, port, mode), ', ' ORDER BY mode) FROM "
+            "public.moves AS m"),
+        "app third 5434 auto, app third 5434 block_writes");
 }
 
 TEST_F(ToolMove, ShowsTheServersError) {
