@@ -88,18 +88,19 @@ void Admin::stat_reset(Where where) {
 
 std::vector<HubInfo> Admin::hubs(Where where) {
     return all_rows<HubInfo>(
-        connection_->call(Effect::kRepeatable,
-                          "SELECT name, owner, api, version, is_current, paused, " BELAY_MS(
-                              "created_at") ", size_bytes, array_to_string(paused_queues, ','), "
-                                            "p.host || ':' || p.port FROM belay.hubs AS h LEFT "
-                                            "JOIN belay.hub_places AS p ON p.hub = h.name "
-                                            "ORDER BY name",
-                          {}, where),
+        connection_->call(
+            Effect::kRepeatable,
+            "SELECT name, owner, api, version, is_current, paused, " BELAY_MS(
+                "created_at") ", size_bytes, array_to_string(paused_queues, ','), "
+                              "p.host || ':' || p.port, h.is_here FROM belay.hubs AS h "
+                              "LEFT JOIN belay.hub_locations AS p ON p.hub = h.name "
+                              "ORDER BY name",
+            {}, where),
         [](Reader& from, HubInfo& to) {
-            std::string paused_queues;
+            OptionalText paused_queues;
             from >> to.name >> to.owner >> to.api >> to.version >> to.is_current >> to.paused >>
-                to.created_at >> to.size_bytes >> paused_queues >> to.place;
-            for (const auto& word : split_of(paused_queues)) {
+                to.created_at >> to.size_bytes >> paused_queues >> to.place >> to.is_here;
+            for (const auto& word : split_of(paused_queues.value_or(""))) {
                 to.paused_queues.emplace_back(word);
             }
         });

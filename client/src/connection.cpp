@@ -90,9 +90,7 @@ struct Connection::Impl {
     bool stale = false;
     // A run of the present call before the last one may have taken effect.
     bool unknown = false;
-    // The server that has the hub, if not the first one; and one that an error has named since.
-    std::optional<HubPlace> place = std::nullopt;
-    std::optional<HubPlace> next_place = std::nullopt;
+    Servers servers = {};
     // The first server, as libpq names it.
     std::string first_host = {};
     bool has_password = false;
@@ -129,7 +127,7 @@ struct Connection::Impl {
     // Throws what a failed connection attempt says.
     void connect(const Where& where) {
         drop();
-        const Conninfo conninfo(options.conninfo, place);
+        const Conninfo conninfo(options.conninfo, servers.place());
         ConnPointer made(PQconnectdbParams(conninfo.keywords.data(), conninfo.values.data(), 1));
         if (!made) {
             throw std::bad_alloc();
@@ -158,7 +156,7 @@ struct Connection::Impl {
             }
         }
         conn = std::move(made);
-        if (!place) {
+        if (!servers.place()) {
             first_host = PQhost(conn.get());
             has_password = std::string_view(PQpass(conn.get())) != "";
         }
@@ -171,10 +169,9 @@ struct Connection::Impl {
 
     // What an error says of the hub's place is where the next statement goes, if it may.
     void note_place(const Error& error) {
-        const auto named = error.elsewhere();
-        next_place = named && !borrowed && options.follow_redirects && may_go_to(*named)
-                         ? named
-                         : std::nullopt;
+        servers.note(error, options.conninfo, [this](const HubPlace& to) {
+            return !borrowed && options.follow_redirects && may_go_to(to);
+        });
     }
 
     // Makes the connection again, with pauses, until the deadline.
@@ -191,7 +188,7 @@ struct Connection::Impl {
                     facts.timed_out = true;
                     throw Error(std::move(facts), where);
                 }
-                place.reset();  // the first server may know another one by now
+                servers.go_home();  // the first server may know another one by now
                 std::this_thread::sleep_for(pause);
             }
         }
@@ -227,8 +224,7 @@ struct Connection::Impl {
             throw_lost("the transaction was lost with its connection", false, where);
         }
         const bool was_in_transaction = in_transaction();
-        if (next_place && !was_in_transaction) {
-            place = std::exchange(next_place, std::nullopt);
+        if (!was_in_transaction && servers.change()) {
             drop();
         }
         if (!died_idle()) {
@@ -261,8 +257,13 @@ struct Connection::Impl {
             doomed = was_in_transaction;
             drop();
         }
-        const Error error(std::move(facts), where);
+        const Error error(facts, where);
         note_place(error);
+        if (servers.misses_hub()) {
+            // As of a server that is away: nothing has happened, and another one may be asked.
+            facts.connection_lost = true;
+            throw Error(std::move(facts), where);
+        }
         throw error;
     }
 
@@ -461,9 +462,9 @@ struct Connection::Impl {
                     }
                     std::this_thread::sleep_for(
                         retry_pause(runs++, std::uniform_real_distribution<>(0, 1)(random)));
-                } else if (next_place) {
+                } else if (servers.is_redirected()) {
                     if (++hops > kMaxHops) {
-                        next_place.reset();
+                        servers.stay();
                         throw;
                     }
                 } else if (unknown && is_lease_lost(facts.sqlstate) &&
@@ -520,7 +521,7 @@ std::vector<Result> Connection::pipeline(const std::vector<Statement>& statement
         try {
             return send_together(statements, where);
         } catch (const Error&) {
-            if (was_in_transaction || !impl_->next_place || ++hops > kMaxHops) {
+            if (was_in_transaction || !impl_->servers.is_redirected() || ++hops > kMaxHops) {
                 throw;
             }
         }

@@ -4,7 +4,11 @@
 #include "conninfo.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <mutex>
+
+#include "belay/types.hpp"
 
 namespace belay {
 
@@ -48,6 +52,44 @@ void Conninfo::read(const std::string& text) {
 
 namespace {
 
+// The hub that an error with a place is about.
+std::string hub_of(const Error& error) {
+    const Json detail = Json::parse(error.detail(), nullptr, false);
+    const auto hub = detail.is_object() ? detail.find("hub") : detail.end();
+    return hub != detail.end() && hub->is_string() ? hub->get<std::string>() : "";
+}
+
+// The places that connections of this process have followed, by conninfo and hub.
+struct Followed {
+    std::mutex mutex;
+    std::map<std::string, std::map<std::string, HubPlace>> places;  // guarded by mutex
+};
+
+Followed& followed() {
+    static Followed all;
+    return all;
+}
+
+void remember_place(const std::string& conninfo, const std::string& hub, const HubPlace& place) {
+    const std::lock_guard lock(followed().mutex);
+    followed().places[conninfo][hub] = place;
+}
+
+// The place of the hub that a message names as a missing schema.
+std::optional<HubPlace> place_of_missing(const std::string& conninfo, std::string_view message) {
+    const std::lock_guard lock(followed().mutex);
+    const auto hubs = followed().places.find(conninfo);
+    if (hubs == followed().places.end()) {
+        return std::nullopt;
+    }
+    for (const auto& [hub, place] : hubs->second) {
+        if (message.find('"' + hub + '"') != std::string_view::npos) {
+            return place;
+        }
+    }
+    return std::nullopt;
+}
+
 bool is_address(std::string_view host) {
     return host.find(':') != std::string_view::npos ||
            host.find_first_not_of("0123456789.") == std::string_view::npos;
@@ -76,6 +118,34 @@ bool shares_domain(std::string_view host, std::string_view first) {
 }
 
 }  // namespace
+
+void Servers::note(const Error& error, const std::string& conninfo,
+                   const std::function<bool(const HubPlace&)>& may_follow) {
+    change_ = Change::kNone;
+    if (const auto named = error.elsewhere()) {
+        if (may_follow(*named)) {
+            remember_place(conninfo, hub_of(error), *named);
+            next_place_ = named;
+            change_ = Change::kRedirected;
+        }
+    } else if (error.sqlstate() == "3F000") {
+        const auto known = place_of_missing(conninfo, error.what());
+        if (known && may_follow(*known)) {
+            const bool is_there =
+                place_ && place_->host == known->host && place_->port == known->port;
+            next_place_ = is_there ? std::nullopt : known;
+            change_ = Change::kMissing;
+        }
+    }
+}
+
+bool Servers::change() {
+    if (std::exchange(change_, Change::kNone) == Change::kNone) {
+        return false;
+    }
+    place_ = std::exchange(next_place_, std::nullopt);
+    return true;
+}
 
 bool is_trusted(std::string_view host, std::string_view first,
                 const std::vector<std::string>& allowed) {

@@ -5,6 +5,7 @@
 
 #include <libpq-fe.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,37 @@ struct Conninfo {
     void read(const std::string& text);
 
     std::vector<std::pair<std::string, std::string>> parts = {};
+};
+
+// Which server a connection uses: the first one, or the place of a hub that an error has named.
+//
+// A hub that was followed may be still on its way, may have come back, or the server that named the
+// place has dropped it. So a server without its schema (3F000) sends the connection to the other
+// one of the two. A place that one connection has followed is known to all of the process with the
+// same conninfo.
+class Servers {
+ public:
+    // None: the first server.
+    const std::optional<HubPlace>& place() const { return place_; }
+    // Where an error sends the connection whose place is named; none if it named none.
+    bool is_redirected() const { return change_ == Change::kRedirected; }
+    // The last error was that this server does not have a hub that was followed.
+    bool misses_hub() const { return change_ == Change::kMissing; }
+
+    // What an error says of the place of a hub; whether a place may be followed.
+    void note(const Error& error, const std::string& conninfo,
+              const std::function<bool(const HubPlace&)>& may_follow);
+    // Goes where the last error said. True: the server is another one now.
+    bool change();
+    void stay() { change_ = Change::kNone; }
+    void go_home() { place_.reset(); }
+
+ private:
+    enum class Change { kNone, kRedirected, kMissing };
+
+    std::optional<HubPlace> place_ = {};
+    std::optional<HubPlace> next_place_ = {};
+    Change change_ = Change::kNone;
 };
 
 // Whether a password for the first server may be sent to the host: to the first server itself, to

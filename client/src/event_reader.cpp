@@ -17,11 +17,11 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// What trying again cannot mend.
+// What trying again cannot mend. A hub that has moved may not have arrived yet.
 bool is_hopeless(const Error& error) {
     const std::string_view state = error.sqlstate();
-    return error.not_found() || state == "QB006" || state == "42501" || state == "3F000" ||
-           state == "42883";
+    return error.not_found() || state == "QB006" || state == "42501" || state == "42883" ||
+           (state == "3F000" && !error.connection_lost());
 }
 
 }  // namespace

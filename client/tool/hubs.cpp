@@ -17,14 +17,15 @@ void list_hubs(Tool& tool) {
     for (const auto& hub : tool.admin().hubs()) {
         rows.push_back({{"name", hub.name},
                         {"owner", hub.owner},
-                        {"api", hub.api},
-                        {"version", hub.version},
-                        {"is_current", hub.is_current},
-                        {"paused", hub.paused},
-                        {"paused_queues", joined(hub.paused_queues)},
+                        {"api", json_of(hub.api)},
+                        {"version", json_of(hub.version)},
+                        {"is_current", json_of(hub.is_current)},
+                        {"paused", json_of(hub.paused)},
+                        {"paused_queues", hub.paused ? Json(joined(hub.paused_queues)) : Json()},
                         {"created_at", json_of(hub.created_at)},
                         {"size_bytes", json_of(hub.size_bytes)},
-                        {"place", json_of(hub.place)}});
+                        {"place", json_of(hub.place)},
+                        {"is_here", hub.is_here}});
     }
     tool.print(rows, {{"name", "NAME"},
                       {"owner", "OWNER"},
@@ -33,7 +34,8 @@ void list_hubs(Tool& tool) {
                       {"is_current", "CURRENT", Show::kFlag},
                       {"size_bytes", "SIZE", Show::kBytes},
                       {"created_at", "CREATED", Show::kTime},
-                      {"place", "ELSEWHERE"},
+                      {"is_here", "HERE", Show::kFlag},
+                      {"place", "PLACE"},
                       {"paused_queues", "PAUSED"}});
 }
 

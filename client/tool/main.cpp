@@ -15,7 +15,7 @@ constexpr int kUsage = 2;
 int complain(const std::string& message, const std::string& hint, int code) {
     std::cerr << "belay: " << belay::tool::printable_lines(message) << "\n";
     if (!hint.empty()) {
-        std::cerr << "hint: " << belay::tool::printable(hint) << "\n";
+        std::cerr << "hint: " << belay::tool::printable_lines(hint) << "\n";
     }
     return code;
 }
@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
 
     add_front_door(app, tool);
     add_hubs(app, tool);
+    add_move(app, tool);
     add_top(app, tool);
     add_instances(app, tool);
     add_tasks(app, tool);

@@ -215,6 +215,7 @@ Json fields_of(const Json& row, const std::vector<Field>& fields);
 void add_front_door(CLI::App& app, Tool& tool);
 void add_completion(CLI::App& app, Tool& tool);
 void add_hubs(CLI::App& app, Tool& tool);
+void add_move(CLI::App& app, Tool& tool);
 void add_top(CLI::App& app, Tool& tool);
 void add_instances(CLI::App& app, Tool& tool);
 void add_tasks(CLI::App& app, Tool& tool);

@@ -30,13 +30,17 @@ class Sampler {
 
     TopSample take() {
         TopSample sample;
+        if (!tool_.hub_name.empty()) {
+            // The connection goes to the server that has the hub; all that follows is asked there.
+            if_allowed([&] { tool_.hub().maintenance().depths(); });
+        }
         const Result row = tool_.connection().call(
             Effect::kRepeatable,
             "SELECT current_database(), (extract(epoch FROM clock_timestamp()) * 1000)::bigint");
         sample.database = row.get<std::string>(0, 0);
         sample.at_ms = row.get<std::int64_t>(0, 1);
         for (auto& hub : tool_.admin().hubs()) {
-            if (is_wanted(hub.name)) {
+            if (hub.is_here && is_wanted(hub.name)) {
                 sample.hubs.push_back(std::move(hub));
             }
         }

@@ -270,7 +270,7 @@ std::string paused_text(const TopSample& sample) {
         paused += (paused.empty() ? "" : ", ") + hub + " (" + what + ")";
     };
     for (const auto& hub : sample.hubs) {
-        if (hub.paused) {
+        if (hub.paused.value_or(false)) {
             add(hub.name, joined(hub.paused_queues));
         }
     }

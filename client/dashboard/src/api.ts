@@ -34,8 +34,9 @@ export interface HubRights {
   bulk: string[];
   /** Whether filters may look into bodies; not if some of them are hidden. */
   body_filters: boolean;
-  version: number;
-  current: boolean;
+  /** Null if the hub is on another node of Citus. */
+  version: number | null;
+  current: boolean | null;
   missing: string[];
 }
 
@@ -56,9 +57,10 @@ export interface Me {
 export interface HubRow {
   name: string;
   owner: string;
-  version: number;
-  current: boolean;
-  paused_queues: string[];
+  /** Null, as whether it is current and what is paused, if the hub is on another node of Citus. */
+  version: number | null;
+  current: boolean | null;
+  paused_queues: string[] | null;
   size_bytes: number;
   leases: number | null;
   waiters: number | null;
@@ -66,6 +68,9 @@ export interface HubRow {
   dead: Count | null;
   rates: Rates | null;
   spark: number[];
+  /** host:port of the server that has the hub. */
+  place: string | null;
+  here: boolean;
 }
 
 export interface Rates {

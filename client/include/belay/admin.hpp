@@ -39,14 +39,17 @@ struct Words<HubQueue> {
 struct HubInfo {
     std::string name = {};
     std::string owner = {};
-    Word<Api> api = {};
-    std::string version = {};
-    bool is_current = false;
-    bool paused = false;
+    // None of these for a hub that Citus has on another node, which alone knows them.
+    std::optional<Word<Api>> api = {};
+    OptionalText version = {};
+    std::optional<bool> is_current = {};
+    std::optional<bool> paused = {};
     OptionalTime created_at = {};
     OptionalNumber size_bytes = {};
-    std::vector<Word<HubQueue>> paused_queues = {};
-    OptionalText place = {};  // host:port of the server that has it; none: this one
+    std::vector<Word<HubQueue>> paused_queues = {};  // empty also if not known
+    // host:port of the server that has it; none: this one, and Citus has not put it here.
+    OptionalText place = {};
+    bool is_here = true;
 };
 
 struct HubOption {

@@ -105,9 +105,12 @@ Response Dashboard::Impl::me(const Session& session) {
                 bulk_allowed.push_back(many.name);
             }
         }
-        all[name] = {{"levels", levels_of(hub)}, {"actions", allowed},
-                     {"bulk", bulk_allowed},     {"body_filters", policy_of(hub).changes_nothing()},
-                     {"version", hub.version},   {"current", hub.current},
+        all[name] = {{"levels", levels_of(hub)},
+                     {"actions", allowed},
+                     {"bulk", bulk_allowed},
+                     {"body_filters", policy_of(hub).changes_nothing()},
+                     {"version", hub.version ? Json(*hub.version) : Json()},
+                     {"current", hub.current ? Json(*hub.current) : Json()},
                      {"missing", hub.missing}};
     }
     return json_response(200, {{"at_ms", system_ms()},
@@ -144,8 +147,9 @@ Response Dashboard::Impl::hubs(const Session& session) {
         "h.size_bytes, 'leases', s.leases, 'waiters', s.waiters, 'oldest_ready_ms', "
         "s.oldest_ready_ms, 'dead', NULL, 'counters', CASE WHEN s.hub IS NOT NULL THEN "
         "json_build_array(s.enqueued, s.acked, s.lost_leases, s.failed) END, 'spark', "
-        "'[]'::json) ORDER BY h.name), "
-        "'[]')) FROM belay.hubs AS h LEFT JOIN belay.pg_stat_belay_hub AS s ON s.hub = h.name";
+        "'[]'::json, 'place', l.host || ':' || l.port, 'here', h.is_here) ORDER BY h.name), "
+        "'[]')) FROM belay.hubs AS h LEFT JOIN belay.pg_stat_belay_hub AS s ON s.hub = h.name "
+        "LEFT JOIN belay.hub_locations AS l ON l.hub = h.name";
     const std::int64_t begin = steady_ms();
     Json answer = Json::parse(connection->call(Effect::kRepeatable, sql).get<std::string>(0, 0));
     auto& rows = answer["rows"];
@@ -163,7 +167,9 @@ Response Dashboard::Impl::hubs(const Session& session) {
         }
     }
     answer["took_ms"] = steady_ms() - begin;
-    answer["sql"] = "SELECT * FROM belay.hubs LEFT JOIN belay.pg_stat_belay_hub ON hub = name;";
+    answer["sql"] =
+        "SELECT * FROM belay.hubs LEFT JOIN belay.pg_stat_belay_hub AS s ON s.hub = name LEFT JOIN "
+        "belay.hub_locations AS l ON l.hub = name;";
     Response response = json_response(200, answer);
     const std::lock_guard lock(answers_mutex);
     if (answers.size() < kMostAnswers) {

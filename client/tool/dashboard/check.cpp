@@ -14,7 +14,8 @@ int check_dashboard(const Options& options) {
     try {
         Connection connection({.conninfo = dashboard_conninfo(options.dsn),
                                .async_leases = false,
-                               .reconnect_timeout = std::chrono::milliseconds(0)});
+                               .reconnect_timeout = std::chrono::milliseconds(0),
+                               .follow_redirects = false});
         role = ask_role(connection, options.hubs);
     } catch (const Error& error) {
         std::cout << "database: " << printable(error.what()) << "\n";
@@ -48,7 +49,11 @@ int check_dashboard(const Options& options) {
         };
         std::cout << "hub " << printable(name) << ": " << (list.empty() ? "no level" : list)
                   << (hub.rights == Rights::kOwner ? "; with the rights of its owner" : "")
-                  << (hub.current ? "" : "; of an older version: belay.upgrade_hub") << "\n"
+                  << (hub.current.value_or(true) ? "" : "; of an older version: belay.upgrade_hub")
+                  << (hub.elsewhere
+                          ? "; on " + printable(*hub.elsewhere) + ", where a dashboard can show it"
+                          : "")
+                  << "\n"
                   << shown("overview, queues, workers, health", "glance", "monitor")
                   << shown("tasks", "browse_tasks", "monitor")
                   << shown("orchestrations", "browse_instances", "monitor")

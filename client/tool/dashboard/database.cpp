@@ -123,11 +123,13 @@ Database::Lease Database::lease(const std::shared_ptr<const Credential>& credent
     }
     unwanted.reset();
     try {
-        // One that breaks is not made again here: the next lease makes a new one.
+        // One that breaks is not made again here: the next lease makes a new one. All of them stay
+        // on this server, whose hubs the dashboard shows.
         auto connection = std::make_unique<Connection>(
             ConnectionOptions{.conninfo = credential->conninfo,
                               .async_leases = false,
-                              .reconnect_timeout = std::chrono::milliseconds(0)});
+                              .reconnect_timeout = std::chrono::milliseconds(0),
+                              .follow_redirects = false});
         if (credential->needs_password && PQconnectionUsedPassword(connection->raw()) == 0) {
             throw Error({.message = "the server asked for no password", .sqlstate = "28P01"});
         }

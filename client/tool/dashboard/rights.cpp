@@ -89,7 +89,10 @@ Role ask_role(Connection& connection, const std::vector<std::string>& wanted) {
             continue;
         }
         HubRights hub{.exists = true, .owner = info.owner, .current = info.is_current};
-        hub.version = parse_integer(info.version, 0, INT32_MAX);
+        if (info.version) {
+            hub.version = parse_integer(*info.version, 0, INT32_MAX);
+        }
+        hub.elsewhere = info.is_here ? std::nullopt : info.place;
         const Result functions = connection.call(
             Effect::kRepeatable,
             "SELECT DISTINCT p.proname, has_schema_privilege(n.oid, 'USAGE') AND "

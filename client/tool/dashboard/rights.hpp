@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,8 +17,10 @@ struct HubRights {
     Rights rights = Rights::kOwn;
     bool exists = false;
     std::string owner = {};
-    std::int64_t version = 0;
-    bool current = false;
+    // Not known of a hub that Citus has on another node.
+    std::optional<std::int64_t> version = {};
+    std::optional<bool> current = {};
+    OptionalText elsewhere = {};  // host:port of the server that serves it, if not this one
     bool is_owner = false;
     std::set<std::string> functions = {};   // that it may call
     std::vector<std::string> missing = {};  // functions that an older hub does not have

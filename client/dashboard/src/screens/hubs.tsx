@@ -32,8 +32,9 @@ export function Hubs() {
                         <a class="strong" href={link(["h", h.name])}>
                           {visible(h.name)}
                         </a>
-                        {h.paused_queues.length > 0 && <span class="chip warn">paused: {h.paused_queues.join(", ")}</span>}
-                        {!h.current && <span class="chip warn">version {h.version}, not current</span>}
+                        {!h.here && <span class="chip">on {visible(h.place ?? "another server")}</span>}
+                        {h.paused_queues !== null && h.paused_queues.length > 0 && <span class="chip warn">paused: {h.paused_queues.join(", ")}</span>}
+                        {h.current === false && <span class="chip warn">version {h.version}, not current</span>}
                       </>
                     ),
                   },
