@@ -81,7 +81,7 @@ bool is_start(MessageKind kind) {
     return kind == MessageKind::kStartOrchestration || kind == MessageKind::kContinueAsNew;
 }
 
-// One turn on its way.
+// A turn while it is computed.
 class Turn {
  public:
     Turn(const TurnRequest& request, const Registry& registry, const TurnOptions& options,
@@ -361,7 +361,7 @@ void Turn::verify(const TurnOutput& output, const detail::Registered& code) cons
 
 }  // namespace
 
-// Of a version that check_history_version accepts.
+// The version is one that check_history_version accepts.
 std::string pin_of(const std::string& version) {
     ObjectWriter pin;
     std::string_view rest = version;
@@ -393,7 +393,7 @@ TurnResult run_turn(const TurnRequest& request, const Registry& registry,
 }
 
 void check_history_version(const std::string& version) {
-    // As the server packs them: JSON has no leading zeros, and a number is below 1000.
+    // The server packs them into one number, each below 1000; JSON has no leading zeros.
     static const std::regex three_numbers("(0|[1-9][0-9]{0,2})(\\.(0|[1-9][0-9]{0,2})){2}");
     if (!std::regex_match(version, three_numbers)) {
         throw std::invalid_argument("history_version is \"" + version +

@@ -13,27 +13,27 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// Neither call leases more.
+// The most that one call leases.
 constexpr int kMaxLeased = 1000;
 
-// An automatic buffer grows up to this size, and to what handlers are expected to get through in
-// that time.
+// An automatic buffer has at most kMaxDepth places, and no more than jobs that handlers are
+// expected to process in kExpectedWait.
 constexpr int kMaxDepth = 500;
 constexpr Milliseconds kExpectedWait{10};
 constexpr Milliseconds kMaxWait = 10 * kExpectedWait;
 
-// Results of more bytes than this go with different calls.
+// A portion has at most so many bytes of results, unless it is a single job.
 constexpr std::size_t kMaxPortionBytes = std::size_t{8} << 20;
 
 std::size_t bytes_of(const Job& job) {
     return job.outcome && job.outcome->text() ? job.outcome->text()->size() : 0;
 }
 
-// A settler has nothing better to do than to wait for a connection.
+// How long to wait for a connection: without one, a settler can do nothing else.
 constexpr std::chrono::hours kPatience{24};
 
-// Of a call that failed on this side, for want of memory or because of its answer: what has
-// happened is not known.
+// The error of a call that failed in this process, from lack of memory or because of its answer:
+// whether the server has committed it is unknown.
 Error unknown_outcome(std::string message) {
     return Error({.message = std::move(message), .outcome_unknown = true});
 }
@@ -77,25 +77,26 @@ Settler::Settler(Pool& pool, LeaseKeeper& keeper, SettlerOptions options, Settle
     }
 }
 
-// ---- What there is room for. ----
+// ---- Room for new jobs. ----
 
 int Settler::idle_handlers() const {
     const int held = running_ + static_cast<int>(buffer_.size()) + asked_;
     return std::max(0, options_.concurrency - held);
 }
 
-// Handlers that ended their jobs themselves are idle without a portion.
+// Whether handlers are idle and more work is known. No outcome has to wait for that: handlers that
+// have settled their jobs themselves leave none.
 bool Settler::needs_a_claim() const {
     return more_ && !awaits_work_ && !stopping_ && !host_.stopping() && idle_handlers() > 0;
 }
 
-// Whether free handlers are worth a call of their own.
+// Whether a call that only leases pays off: jobs are long and handlers are idle.
 bool Settler::claims_apart() const {
     return mean_length_ >= kLong && needs_a_claim();
 }
 
-// What the handlers get through in kExpectedWait, if the next jobs are like the last ones. While
-// that is unknown, nothing.
+// How many jobs the handlers process in kExpectedWait, if the next ones take as long as the last
+// ones; 0 while no job was measured.
 int Settler::most_depth() const {
     if (measured_ == 0) {
         return 0;
@@ -114,7 +115,7 @@ void Settler::measure(const Job& job) {
     mean_length_ += (SteadyClock::now() - job.began - mean_length_) / measured_;
 }
 
-// What a call may ask for that begins now. It counts as asked for until end_round().
+// How many jobs a call that begins now may lease. They count as asked for until end_round().
 Settler::Room Settler::reserve() {
     if (stopping_ || host_.stopping()) {
         return {};
@@ -127,7 +128,7 @@ Settler::Room Settler::reserve() {
         depth_ = std::min(wanted, most_depth());
     }
     const int places = options_.concurrency + depth_ - held - room.handlers;
-    // The buffer is filled by halves: a claim costs more than the tasks that it brings.
+    // The buffer is refilled when half of it is empty: claims of few tasks cost too much.
     if (prefetches_ && (room.handlers > 0 || 2 * places >= depth_)) {
         room.buffer = std::clamp(places, 0, kMaxLeased - room.handlers);
     }
@@ -135,7 +136,7 @@ Settler::Room Settler::reserve() {
     return room;
 }
 
-// The sources take turns in being asked first: neither can keep the other from free handlers.
+// Tasks and activities take turns in being leased first, so that neither takes all free handlers.
 Settler::Source Settler::next_source() {
     activities_first_ = !activities_first_;
     return options_.tasks && (!options_.activities || !activities_first_) ? Source::kTasks
@@ -146,13 +147,14 @@ bool Settler::serves(Source source) const {
     return source == Source::kTasks ? options_.tasks.has_value() : options_.activities.has_value();
 }
 
-// Whether a settler is about to begin a round. It asks for what handlers are free for; a round that
-// is under way has done so for those that were free when it began.
+// Whether a settler is about to begin a round, which leases for the handlers that are free then. A
+// round that is under way has leased for those that were free when it began.
 bool Settler::is_about_to_ask() const {
     return under_way_ < options_.connections && (!ended_.empty() || needs_a_claim());
 }
 
-// Whether the thread that waits has to look for work: no settler does. True once.
+// Whether the thread that waits for work has to lease, because a handler is free and no settler
+// will lease for it. Returns true once for each time that thread has found no free handler.
 bool Settler::is_hungry() {
     return awaits_handler_ && idle_handlers() > 0 && !is_about_to_ask() &&
            std::exchange(awaits_handler_, false);
@@ -284,7 +286,7 @@ void Settler::settle_and_wait(Job& job, Outcome outcome) {
     ended_changed_.notify_one();
     loan.await();
     job.loan = nullptr;
-    // The job has no outcome that a portion is still to settle.
+    // Removed from the job, so that no portion settles it again.
     const Outcome sent = *std::exchange(job.outcome, std::nullopt);
     if (loan.error) {
         throw Error(*loan.error);
@@ -295,7 +297,7 @@ void Settler::settle_and_wait(Job& job, Outcome outcome) {
     job.told = true;
 }
 
-// Null: there is none, or it is time to go.
+// Null: the buffer is empty, or the worker stops.
 JobPointer Settler::take_from_buffer() {
     if (buffer_.empty() || stopping_ || host_.stopping()) {
         return nullptr;
@@ -306,7 +308,7 @@ JobPointer Settler::take_from_buffer() {
     return job;
 }
 
-// How many more of the handlers' threads to wake. They count as woken.
+// How many more of the handlers' threads the caller has to wake. They count as woken from here on.
 int Settler::handlers_to_wake() {
     const int unserved = std::min(static_cast<int>(buffer_.size()), sleeping_) - waking_;
     const int most = mean_length_ < kShort ? 1 - waking_ : unserved;
@@ -365,7 +367,7 @@ void Settler::serve() {
     }
 }
 
-// Until there is something for a round, or it is time to go.
+// Waits until there is something for a round, or finish() is called.
 void Settler::wait_for_work(std::unique_lock<std::mutex>& lock) {
     give_back_old();
     while (ended_.empty() && !needs_a_claim() && !finishing_) {
@@ -388,7 +390,7 @@ void Settler::give_back_buffer(std::size_t count) {
     }
 }
 
-// More waits than for threads that are being woken, and the options ask for no buffer.
+// Whether an automatic buffer has more jobs than threads that wait for one.
 bool Settler::is_too_deep() const {
     return options_.adapts && static_cast<int>(buffer_.size()) > sleeping_;
 }
@@ -401,7 +403,7 @@ Milliseconds Settler::max_age() const {
 
 void Settler::give_back_old() {
     const auto now = SteadyClock::now();
-    // Those in front are the next ones, so the youngest go.
+    // Handlers take from the front, so the youngest go back.
     if (is_too_deep() && now - buffer_.front()->received >= kMaxWait) {
         depth_ = 0;
         measured_ = 0;  // the last jobs say nothing about these
@@ -423,7 +425,7 @@ void Settler::give_back_old() {
 Settler::Round Settler::begin_round() {
     Round round;
     std::size_t bytes = 0;
-    // Never twice in a row, so that what has ended does not wait.
+    // A round that only leases never follows another one, so outcomes do not wait.
     claimed_apart_ = !claimed_apart_ && !ended_.empty() && claims_apart();
     while (!claimed_apart_ && !ended_.empty() &&
            round.jobs.size() < static_cast<std::size_t>(options_.settle_max)) {
@@ -434,7 +436,7 @@ Settler::Round Settler::begin_round() {
         round.jobs.push_back(std::move(ended_.front()));
         ended_.pop_front();
     }
-    // The thread that waits for work leases what comes, or another settler.
+    // Leases nothing if the thread that waits for work, or another settler, does so.
     const bool another = idle_settlers_ > 0 && claims_apart();
     if (!awaits_work_ && (claimed_apart_ || round.jobs.empty() || !another)) {
         round.room = reserve();
@@ -490,7 +492,7 @@ void Settler::run_round(Round round) {
     }
 }
 
-// What a portion says of the jobs. Those that need a call of their own go to `others`.
+// Makes a portion of the jobs. Those that need a call of their own go to `others`.
 Settler::Portion Settler::portion_of(std::vector<JobPointer> jobs,
                                      std::vector<JobPointer>& others) {
     Portion portion;
@@ -500,7 +502,7 @@ Settler::Portion Settler::portion_of(std::vector<JobPointer> jobs,
             part =
                 job->outcome ? job->lease->part(*job->outcome) : job->lease->part_to_give_back({});
         } catch (const std::exception&) {
-            // By itself it says what is wrong with it.
+            // A call of its own reports what is wrong with it.
         }
         if (part) {
             portion.parts.push_back(std::move(*part));
@@ -539,7 +541,7 @@ void Settler::settle(Source source, std::vector<JobPointer> jobs, Room& room) {
     try {
         portion = portion_of(std::move(jobs), others);
         if (!portion.jobs.empty() || room.all() > 0) {
-            // First: until they are sent, leases are extended.
+            // The connection first: leases are extended until begin_portion().
             auto connection = take_connection();
             begun = true;
             begin_portion(portion, others);
@@ -573,7 +575,8 @@ void Settler::settle(Source source, std::vector<JobPointer> jobs, Room& room) {
     }
 }
 
-// What is leased and cannot be handed over lapses; the outcomes have to be reported.
+// Must not throw, because the outcomes still have to be reported. Leases of work that cannot be
+// handed over lapse.
 void Settler::hand_on(std::vector<Work> work, Room& room) noexcept {
     try {
         const auto count = static_cast<int>(work.size());
@@ -584,7 +587,8 @@ void Settler::hand_on(std::vector<Work> work, Room& room) noexcept {
     }
 }
 
-// After a call that was refused as a whole: something in it is to blame.
+// After a call that was rejected as a whole: sends halves, until the outcome that caused it is
+// alone.
 void Settler::settle_halves(Source source, std::vector<JobPointer> jobs) {
     if (jobs.size() == 1) {
         alone(std::move(jobs[0]));

@@ -151,7 +151,8 @@ void discard(Tool& tool, const std::vector<std::int64_t>& ids) {
 }  // namespace
 
 void add_dead_letters(CLI::App& app, Tool& tool) {
-    auto* group = app.add_subcommand("dead-letters", "items that were set aside");
+    auto* group =
+        app.add_subcommand("dead-letters", "list, show, redrive and discard dead letters");
     group->require_subcommand(1);
 
     auto filter = std::make_shared<LetterFilter>();

@@ -78,7 +78,8 @@ void add_hubs(CLI::App& app, Tool& tool) {
            [&tool] { list_hubs(tool); });
 
     auto given = std::make_shared<Pausing>();
-    auto* pause = add_pausing(app, "pause", "hand out no more work; what runs may finish", given);
+    auto* pause =
+        add_pausing(app, "pause", "stop the delivery of work; what runs may finish", given);
     pause->add_option("--reason", given->reason, "why, shown in the list of hubs; not with --queue")
         ->excludes("--queue");
     on_run(tool, pause, [&tool, given] {
@@ -86,7 +87,7 @@ void add_hubs(CLI::App& app, Tool& tool) {
                           : tool.hub().maintenance().pause(given->word(), given->reason);
         tell(tool, *given, true);
     });
-    auto* resume = add_pausing(app, "resume", "hand out work again", given);
+    auto* resume = add_pausing(app, "resume", "deliver work again", given);
     on_run(tool, resume, [&tool, given] {
         given->task_queue ? tool.hub().queues()[*given->task_queue].resume()
                           : tool.hub().maintenance().resume(given->word());

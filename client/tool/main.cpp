@@ -39,7 +39,7 @@ int complain(const belay::tool::UnknownCommand& unknown) {
 
 int main(int argc, char** argv) {
     using namespace belay::tool;
-    CLI::App app("Looks at the hubs of belay and steers them.", "belay");
+    CLI::App app("Shows the hubs of belay and controls them.", "belay");
     app.require_subcommand(1);
     app.fallthrough();
     app.set_version_flag("--version", "belay " BELAY_VERSION);

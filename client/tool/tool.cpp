@@ -54,7 +54,7 @@ Json tags_of(const std::vector<std::string>& tags) {
     for (const auto& tag : tags) {
         const std::size_t equals = tag.find('=');
         if (equals == std::string::npos) {
-            throw UsageError("a tag is given as KEY=VALUE");
+            throw UsageError("a header is given as KEY=VALUE");
         }
         object[tag.substr(0, equals)] = tag.substr(equals + 1);
     }
@@ -65,7 +65,9 @@ ConnectionOptions Tool::connection_options() const {
     ConnectionOptions options{.conninfo = dsn};
     // A person does not want to wait long for a server that is away.
     options.reconnect_timeout = Milliseconds(5000);
-    options.on_notice = [](std::string_view notice) { std::cerr << printable(notice) << "\n"; };
+    options.on_notice = [](std::string_view notice) {
+        std::cerr << printable_lines(notice) << "\n";
+    };
     return options;
 }
 

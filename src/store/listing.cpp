@@ -17,9 +17,7 @@ constexpr int64 kMostCounted = 10000;
 // ---------------------------------------------------------------- instances and executions
 
 constexpr auto kPlace = query<In<Text>, Out<Us>>(R"sql(
-    SELECT i.created_at
-      FROM {hub}.instances AS i
-     WHERE i.instance_id {=} $1
+    SELECT i.created_at FROM {hub}.instances AS i WHERE i.instance_id {=} $1
 )sql");
 
 // $1 created from, $2 and $3 the place before, $4 name, $5 prefix, $6 how many are looked at (null:
@@ -261,9 +259,7 @@ constexpr auto kChildren = query<In<Text>, Listing>(R"sql(
           FROM {hub}.instances AS i
          WHERE i.parent_instance_id {=} $1
     )
-    SELECT c.instance_id
-      FROM c
-     ORDER BY c.instance_id
+    SELECT c.instance_id FROM c ORDER BY c.instance_id
 )sql");
 
 // An instance has one parent, so a walk downwards meets each one once; only the instance it began
@@ -285,9 +281,7 @@ constexpr auto kTree = query<In<Text>, Listing>(R"sql(
 )sql");
 
 constexpr auto kParent = query<In<Text>, Out<Maybe<Text>>>(R"sql(
-    SELECT i.parent_instance_id
-      FROM {hub}.instances AS i
-     WHERE i.instance_id {=} $1
+    SELECT i.parent_instance_id FROM {hub}.instances AS i WHERE i.instance_id {=} $1
 )sql");
 
 // ---------------------------------------------------------------- one instance

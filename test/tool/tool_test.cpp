@@ -178,6 +178,7 @@ TEST_F(ToolProgram, SaysWhatIsWrong) {
         EXPECT_EQ(ran.out, "") << testing::PrintToString(words);
         EXPECT_TRUE(ran.err.starts_with("belay: ")) << ran.err;
     }
+    EXPECT_NE(belay({"tasks", "--header", "odd"}).err.find("a header is given"), std::string::npos);
     // The server's hint is shown.
     EXPECT_NE(belay({"pause", "nothing"}).err.find("hint: "), std::string::npos);
 }
@@ -865,6 +866,25 @@ TEST_F(ToolProgram, RunsACommandPerTask) {
     stopper.join();
     EXPECT_EQ(stopped.code, 0);
     EXPECT_EQ(stopped.out + stopped.err, "1 settled\n");
+}
+
+TEST_F(ToolProgram, ShowsNoticesLineByLine) {
+    std::thread sender([this] {
+        await([this] {
+            return connection_
+                       .exec(
+                           "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND "
+                           "pid <> pg_backend_pid() AND query LIKE '%wait_for_work%'")
+                       .get<int>(0, 0) > 0;
+        });
+        hub_.tasks().create({.queue = "novel"});
+    });
+    const Ran ran = belay({"receive", "novel", "--count", "1", "--quiet", "--exec", "true"});
+    sender.join();
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_EQ(ran.err,
+              "NOTICE:  queue \"novel\" of hub \"app\" never had a task\n"
+              "  HINT:  Check the spelling, unless its first task is yet to come.\n");
 }
 
 TEST_F(ToolProgram, SendsAndAwaitsTasks) {

@@ -9,14 +9,14 @@
 //
 // The ready tasks of a queue, slot and capability set are a stream, in the order of claims. Streams
 // that do not fit the worker are never looked at; those that do are merged by their heads. Delayed
-// tasks that are due join them as they are. A claim changes and holds what it takes; nothing else.
+// tasks that are due are merged with them. A claim changes and locks what it takes; nothing else.
 //
-// A claim that names no queue looks at kFirstQueues queues, beginning behind those of the look
-// before (shmem/rotation). If there are no more, that is the order of all tasks; else priorities
-// and times hold among the queues of one look, and each queue has its turn. The next queues follow
-// only as long as the request is not served, first those where a place has become free lately. Once
-// kMostQueues were looked at and nothing was found, the claim gives up, and the session's next one
-// continues there (Sweep): queues whose places are all taken may be many.
+// A claim that names no queue proceeds in looks. The first opens kFirstQueues queues, beginning
+// behind those of the previous claim (shmem/rotation). With at most so many queues, tasks come in
+// the order of all; with more, priorities and times order the tasks within a look, and each queue
+// gets its turn. Looks follow until the request is filled, first at queues where a place has become
+// free lately. If kMostQueues queues were looked at and nothing was found, the claim ends, and the
+// session's next one continues there (Sweep): many queues may have no free place.
 #include "ops/task/claim_search.hpp"
 
 #include <algorithm>
@@ -42,17 +42,17 @@ constexpr int kFirstQueues = 32;  // that the first look of a claim of all queue
 constexpr int kNextQueues = 96;   // and each further one
 constexpr int kMostQueues = 128;  // that a claim which finds nothing has looked at
 
-// The limits of the queues that a claim takes tasks from. They are read when the first task of a
-// queue is about to be held, and charged when all are: another claim may have been faster.
+// The limits of the queues that a claim takes tasks from, read when the first task of a queue is
+// about to be locked. Places are taken when all tasks are locked: others may have been faster.
 struct Limits {
     struct TaskQueue {
         std::string_view name;
         int64 places;
-        int64 reserved;  // of them, for tasks that are yet to be held
+        int64 reserved;  // of these, for tasks that are about to be locked
         bool limited;
     };
     store::Tables& tables;
-    bool closed;  // what has limits is out of bounds
+    bool closed;  // the claim takes nothing from queues with limits
     pg::List<TaskQueue> queues{};
 
     // The limits of a queue; null if it has none.
@@ -84,8 +84,8 @@ struct Limits {
                            [name](const TaskQueue& queue) { return queue.name == name; });
     }
 
-    // Those of the queues, each named once, in order, that may have places. The limits of all are
-    // read at once.
+    // The queues that may have places, of those named, which are in order and distinct. The limits
+    // of all are read at once.
     std::span<const std::string_view> with_places(std::span<const std::string_view> names,
                                                   int64 now) {
         if (names.size() < 2 || !store::has_limited(tables)) {
@@ -130,7 +130,7 @@ struct Limits {
         return true;
     }
 
-    // Those that are held use their places up; what was reserved for others is free again.
+    // The tasks that were locked use up places; reservations for the others end.
     void settle(std::span<const store::HeldTask> held) {
         for (TaskQueue& queue : queues) {
             queue.reserved = 0;
@@ -140,8 +140,8 @@ struct Limits {
         }
     }
 
-    // Takes the places of the tasks, which are in the order of claims. Those behind for which none
-    // is left go; true if there are some.
+    // Takes places for the tasks, which are in the order of claims. Drops the last ones of a queue
+    // that has too few places; true if any was dropped.
     bool charge(pg::List<store::LeaseGrant>* grants, int64 now) {
         bool lost = false;
         for (const TaskQueue& queue : queues) {
@@ -173,7 +173,7 @@ struct Due {
     bool asked = false;
     store::DueLook page{};
     pg::List<pg_uuid_t> ids{};  // of the page, sorted
-    bool first = true;          // page
+    bool first = true;          // no page before this one
 
     static bool less(const pg_uuid_t& a, const pg_uuid_t& b) {
         return memcmp(a.data, b.data, UUID_LEN) < 0;
@@ -199,7 +199,7 @@ struct Due {
     }
 };
 
-// The first tasks that are due. If nothing can be, nothing is asked.
+// The first tasks that are due. If shared memory says that none is, no table is read.
 Due probe_due(store::Tables& tables, int64 now) {
     Due due{wakeups::due_hint(store::task_due_channel(tables))};
     if (due.hint.known && due.hint.due > now) {
@@ -312,7 +312,7 @@ struct Merge {
         return nullptr;
     }
 
-    // What was reserved is settled: queues may have places again.
+    // After Limits::settle: queues may have places again.
     void probe_again() {
         for (Stream& stream : streams) {
             stream.full = false;
@@ -326,7 +326,7 @@ void add_all(pg::List<store::HeldTask>* held, std::span<const store::HeldTask> m
     }
 }
 
-// Holds up to max tasks of the merge, in order. True if others had some of them.
+// Locks up to max tasks of the merge, in order. True if other transactions held some of them.
 bool hold_merged(Merge* merge, int max, pg::List<store::HeldTask>* held) {
     bool lost = false;
     while (held->count < max) {
@@ -374,7 +374,7 @@ std::span<const store::DueTaskPeek> fitting_due(std::span<const store::DueTaskPe
     return fitting.span();
 }
 
-// The queues with ready tasks, a few at a time, once around.
+// Steps once through all queues with ready tasks, a few at a time.
 struct Rotation {
     Oid table;
     std::string_view start;  // begins behind it
@@ -444,7 +444,7 @@ std::span<const std::string_view> with_due_queues(std::span<const std::string_vi
     return queues.span();
 }
 
-// Gives leases.
+// Determines the lease of a task.
 struct Lender {
     store::Tables& tables;
     const pg::Clock& clock;
@@ -472,7 +472,7 @@ struct Lender {
     }
 };
 
-// A claim on its way to the tasks that it takes.
+// The state of a claim while it searches.
 struct Search {
     store::Tables& tables;
     const ClaimRequest& request;
@@ -483,7 +483,7 @@ struct Search {
     Sweep* sweep;
     std::span<const std::string_view> seen{};  // queues, in order
     pg::List<store::HeldTask> held{};
-    pg::List<store::AcquiredTask> acquired{};  // these have their leases already
+    pg::List<store::AcquiredTask> acquired{};  // already leased
     bool lost = false;
     bool unfinished = false;  // queues are left that it did not look at
 
@@ -533,7 +533,7 @@ struct Search {
         lost = lost || others;
     }
 
-    // Those of the queues that no look of this claim has had, in order.
+    // The queues that no look of this claim has included, in order.
     std::span<const std::string_view> unseen(const pg::List<std::string_view>& queues) {
         pg::List<std::string_view> left;
         for (const auto queue : queues) {
@@ -576,7 +576,7 @@ struct Search {
         hold_more(unseen(queues), {});
     }
 
-    // Of all queues. What has been found is enough once a look added nothing to it.
+    // Of all queues. Stops when a look adds nothing to the tasks that were found before.
     void hold_of_all() {
         Rotation rotation(tables.hub.relations.tasks, *sweep);
         hold_more(with_due_queues(rotation.next(tables, kFirstQueues).span(), due->page.tasks),
@@ -619,7 +619,7 @@ struct Search {
     }
 };
 
-// Gives leases to what the search holds, as far as limits allow.
+// Leases the tasks that the search has locked, as far as limits allow.
 void acquire_held(Search* search, int64 now, bool* lost) {
     // In the order of claims: those that find no place in their queue are the last.
     std::sort(search->held.begin(), search->held.end(),

@@ -6,11 +6,11 @@
 // Locks    as search_tasks: a claim waits for no transaction
 // Raises   QB006, QB007
 //
-// A claim takes back leases that are over, some at a time, and then searches (claim_search.cpp). It
-// looks again if something may have become ready meanwhile. An answer is empty only if nothing
-// could be claimed in any queue, or, of very many queues, in those that were looked at: then the
-// session's next claims look at the others, and a wait for all queues returns at once until they
-// have.
+// A claim first settles expired leases, up to kMostSettled, and then searches (claim_search.cpp).
+// It looks again if something may have become ready meanwhile. An empty answer means that nothing
+// could be claimed in any queue. If there are very many queues, it means so only of those that were
+// looked at: the session's next claims look at the others, and until they have, a wait for all
+// queues returns at once.
 #include <algorithm>
 
 #include "core/events.hpp"
@@ -34,11 +34,11 @@ constexpr int kMostCounted = 32;  // queues, for a prefetch that names none
 constexpr int kAcquired = core::event_place("lease", "acquired");
 constexpr int kReclaimed = core::event_place("lease", "reclaimed");
 
-// The sweep of this session. It belongs to a hub and to what a worker can run; another hub or
-// worker begins anew.
+// The sweep of this session: where its claim of all queues continues. A claim of another hub, or
+// with other capabilities or slots, begins a new one.
 struct OwnSweep {
     Oid hub;
-    uint64 worker;   // hash of what it can run
+    uint64 worker;   // hash of its capabilities and slots
     uint64 version;  // of all queues, before it began
     bool told;       // a wait has returned for it
     Sweep sweep;
@@ -90,10 +90,10 @@ void tell(store::Tables& tables, const ClaimRequest& request,
 
 // What a claim that found nothing has to know.
 struct Missed {
-    bool lost;         // others had what it tried
+    bool lost;         // other transactions held tasks that it tried
     int64 next_due;    // of what was not due yet
     uint64 due_moves;  // 0: it did not look
-    bool settled;      // so many leases were over that there may be more of them
+    bool settled;      // it settled kMostSettled leases, so more may have expired
     bool unfinished;   // queues are left that it did not look at
 };
 
@@ -144,7 +144,7 @@ bool has_moved(std::span<const Watched> watched, const ClaimRequest& request) {
     });
 }
 
-// Whether something has fallen due since, or may have: it came later, and is due already.
+// Whether a task has fallen due since, also one that was delayed after the search had looked.
 bool has_fallen_due(store::Tables& tables, const Missed& missed, int64 now) {
     if (missed.next_due <= now) {
         return true;
@@ -158,7 +158,7 @@ bool has_fallen_due(store::Tables& tables, const Missed& missed, int64 now) {
 int64 promote_tasks(store::Tables& tables, int64 now, int limit) {
     const wakeups::Channel channel = store::task_due_channel(tables);
     const auto hint = wakeups::due_hint(channel);
-    // How long a transaction block lasts is not known.
+    // Not in a transaction block, which may stay open for long.
     if (!IsTransactionBlock()) {
         wakeups::moving(channel);
     }
@@ -189,8 +189,8 @@ std::span<const store::ClaimedTask> claim(store::Tables& tables, const ClaimRequ
         if (!claimed.empty() || missed.unfinished) {
             break;
         }
-        // A faster claim may have left something that our snapshot was too old for, or lets go
-        // of what it held before it wakes others. A duty that makes due tasks ready has them for a
+        // A faster claim may have left tasks that are newer than our snapshot, or may release tasks
+        // before it wakes other sessions. A duty that makes due tasks ready locks them for a
         // moment.
         const bool moving = missed.lost && wakeups::is_moving(store::task_due_channel(tables));
         wakeups::publish_prepared();
@@ -211,7 +211,7 @@ std::span<const store::ClaimedTask> claim(store::Tables& tables, const ClaimRequ
                    (request.queues || sweep->sweep.on)) {
             wakeups::resolve_hint(channel, true);  // other queues may have work
         } else if (!request.queues) {
-            // Also what it was when the claims before this one looked at other queues.
+            // The version from before the sweep: its earlier claims have looked at other queues.
             wakeups::remember_empty(channel, std::min(version, sweep->version));
         } else {
             wakeups::remember_empty(channel, version);
@@ -233,8 +233,9 @@ bool names_limited(store::Tables& tables, const ClaimRequest& request) {
         [&tables](std::string_view queue) { return store::is_limited(tables, queue); });
 }
 
-// Whether so many tasks are ready that the request could get, in queues without limits. Changes and
-// holds nothing. If it names no queue, it looks at the first queues only.
+// Whether at least ahead.threshold tasks are ready that the request could get, in queues without
+// limits. Changes and locks nothing. If the request names no queue, only the first
+// kMostCounted queues count.
 bool has_ready_tasks(store::Tables& tables, const ClaimRequest& request, const pg::Clock& clock) {
     if (!try_enter(tables, {.tasks = true}) || tables.hub.is_paused(store::Queue::kTasks)) {
         return false;
@@ -264,9 +265,9 @@ std::span<const store::ClaimedTask> both(std::span<const store::ClaimedTask> fir
     return all.span();
 }
 
-// Claims for the worker's free handlers, and for its buffer if enough is ready. What waits in a
-// buffer must not occupy a place in a limited queue, or spend its rate, which a free handler of
-// another worker could use.
+// Claims for the worker's free handlers, and for its buffer if enough tasks are ready. The buffer
+// gets none of a queue with limits: a place or the rate that a buffered task takes is missing for
+// free handlers of other workers.
 std::span<const store::ClaimedTask> claim_and_fill(store::Tables& tables,
                                                    const ClaimRequest& request, pg::Clock* clock) {
     const bool fills = request.ahead.most > 0 && has_ready_tasks(tables, request, *clock);

@@ -9,13 +9,14 @@
 // The queue is a set of streams: per lane and slot the rows never delayed, in the order of their
 // ids, and the delayed rows that are due, in the order (due, id). The fetch takes the lowest id of
 // all heads (FW-3). Every candidate is tried once: a stream only moves forward. A delayed head that
-// is not to be had is tried out of turn, or rows with old ids would wait behind it.
+// the caller cannot take is tried out of turn; otherwise rows behind it with lower ids would wait.
 //
-// A fetch of every tag looks at kMostLanes lanes, beginning behind those of the look before
-// (shmem/rotation). If there are no more, that is the order of all heads; else the order holds
-// among the lanes of one look, and each lane has its turn. The next lanes follow only as long as
-// the request is not served, so that no row is returned only if none was eligible. A fetch that has
-// been around says which lanes had free rows (shmem/open_lanes); later ones look at these only.
+// A fetch of every tag proceeds in looks. A look opens kMostLanes lanes, beginning behind the lanes
+// of the previous look (shmem/rotation). With at most kMostLanes lanes, rows come in the order of
+// all heads; with more, the order holds within a look, and each lane gets its turn. Looks follow
+// until the request is filled, so an empty answer means that no row was eligible. A fetch that has
+// looked at all lanes records which had free rows (shmem/open_lanes); later ones look at these
+// only.
 #include <algorithm>
 
 #include "core/hash.hpp"
@@ -36,8 +37,8 @@ namespace belay::ops {
 namespace {
 
 constexpr int kPage = 16;
-// Rows of sessions that others own, in front of one that the caller may take, are walked this far;
-// then the search goes by session instead of by row.
+// How many rows of sessions that other owners hold are passed one by one; then the search continues
+// by session instead of by row.
 constexpr int kMaxWalk = 64;
 // Lanes that one look of a fetch of every tag opens.
 constexpr int kMostLanes = 32;
@@ -129,7 +130,8 @@ pg::List<int32> tag_lanes(const FetchRequest& request) {
     return lanes;
 }
 
-// Opens the streams of the lanes. Returns for each until when it is empty; none: it has a free row.
+// Opens the streams of the lanes. Returns for each lane until when it has no free row; none: it has
+// one now.
 std::span<const std::optional<int64>> add_streams(Search* search, std::span<const int32> lanes) {
     const auto [heads, empty_until] =
         store::peek_lanes(search->tables, lanes, search->slots, *search->clock);
@@ -253,8 +255,8 @@ bool may_claim(const Search& search, const KnownSession& session) {
     }
 }
 
-// Whether the caller may have the stream's head when its turn comes. Whether it is locked is
-// checked once; that sessions are used up can turn out at any time.
+// Whether the caller may take the stream's head. Whether another transaction holds the row is
+// checked once for each head; whether the caller may claim its session is checked each time.
 bool may_have_head(Search* search, Stream* stream) {
     const store::Candidate& head = stream->page.rows[stream->at];
     if (!search->serves_tag(head.tag) ||
@@ -294,8 +296,9 @@ Stream* lowest_head(Search* search) {
     return id(best[0]) < id(best[1]) && may_have_head(search, best[1]) ? best[0] : best[1];
 }
 
-// Leases a row of a session, and the session with it. The row is held first: a session must not be
-// claimed for a row that another fetcher has. If the session is lost, the row is let go at once.
+// Leases a row of a session, and the session with it. The row is locked first, because a session
+// must not be claimed for a row that another fetch has. If another owner gets the session, the lock
+// is released at once.
 void try_session_row(Search* search, const store::Candidate& candidate, KnownSession* session) {
     bool lost_session = false;
     const bool kept = pg::keep_if([search, &candidate, session, &lost_session] {
@@ -410,7 +413,7 @@ void take_from_head(Search* search) {
     }
 }
 
-// Takes from the streams that are open, as long as they last.
+// Takes rows from the open streams until the request is filled or all streams have ended.
 void take_from_streams(Search* search) {
     while (search->wants_more()) {
         Stream* stream = lowest_head(search);
@@ -476,7 +479,7 @@ bool take_from_open_lanes(Search* search) {
     return true;
 }
 
-// A look at all lanes, for those that come later.
+// What a fetch records for later ones when it has looked at all lanes.
 struct LookAtAll {
     open_lanes::Key key;
     uint64 number = 0;  // 0: nothing is recorded
@@ -514,12 +517,12 @@ void take_from_all_lanes(Search* search) {
     const Oid table = search->tables.hub.relations.worker_queue;
     Rotation rotation(table);
     LookAtAll look{open_lanes_key(*search)};
-    // What has been found is enough once a look added nothing to it.
+    // Stops when a look adds nothing to the rows that were found before.
     bool go_on = true;
     for (int looks = 1; go_on && !rotation.ended && search->wants_more(); ++looks) {
         const int before = search->leased.count;
         if (looks == 2) {
-            // There are many lanes, and the first did not do: the rest may be worth remembering.
+            // There are many lanes, and the first ones did not fill the request: record the rest.
             look.begin(*search);
             if (look.number != 0) {
                 rotation = Rotation(table);
@@ -580,9 +583,8 @@ store::LeasedRows fetch_work_items(store::Tables& tables, const FetchRequest& re
     uint64 version = 0;
     store::LeasedRows leased{nullptr, 0};
     bool again = true;
-    // What has become ready since is looked for: those who were faster may have left it for us. And
-    // what was lost, a few times: the session that releases it unlocks it before the version
-    // moves.
+    // Looks again if rows have become ready since: faster sessions may have left them. Also, a few
+    // times, if another session held a row: it releases the row before the version changes.
     for (int look = 1; again && look <= kMostLooks; ++look) {
         version = wakeups::queue_version(channel);
         const Fetched fetched = fetch_now(tables, request, clock);

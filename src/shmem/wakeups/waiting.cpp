@@ -1,5 +1,5 @@
-// Waiting: a session registers with channels, sleeps, and is woken; the oldest waiter of a channel
-// keeps its time.
+// Waiting: a session registers with channels, sleeps, and is woken. The oldest waiter of a channel
+// is its timekeeper: it sleeps until the next due time or end of a lease.
 //
 // Touches belay's shared memory, the session's latch, and what the session remembers. Locks: one
 // partition at a time. Leaves no trace when the wait is cancelled or the process exits.
@@ -10,7 +10,7 @@ namespace belay::wakeups {
 
 namespace {
 
-constinit int waiting_count = 0;  // channels of the wait that is on
+constinit int waiting_count = 0;  // channels of the current wait
 constinit Channel waiting_for[kMaxChannels] = {};
 constinit uint64 reported_of[kMaxChannels] = {};  // the version up to which this wait has reported
 constinit bool exit_watched = false;
@@ -43,7 +43,7 @@ void link(const Place& place, State* state, int32 node) {
     place.channels->pin(state);
 }
 
-// A wait begins or ends on a channel.
+// Counts a wait on the channel of a task: by is 1 when it begins, -1 when it ends.
 void count_task_waiter(const Channel& channel, int32 by) {
     if (channel.topic == Topic::kTask) {
         (void)pg_atomic_fetch_add_u32(&shared->task_waiters, by);
@@ -58,7 +58,7 @@ void unlink(const Place& place, State* state, int32 node) {
     --state->waiters;
     place.channels->unpin(state);
     if (was_head && state->head != kNone) {
-        set_latch_of(state->head / kMaxChannels);  // keeps the time from now on
+        set_latch_of(state->head / kMaxChannels);  // the new timekeeper
     }
 }
 
@@ -197,7 +197,7 @@ Tending tend(int channel, int64 now) {
 }
 
 void probed(int channel, const Probe& probe, int64 now) {
-    LostOwners lost;  // none: the tables say nothing of owners
+    LostOwners lost;  // stays empty: the probe does not know former owners
     with_waiting(channel, LW_EXCLUSIVE, [&](const Place& place, State* state) {
         state->probed_at = now;
         state->recheck_at = state->version == probe.version ? core::kNever : now + kRecheckMs;
@@ -221,7 +221,7 @@ std::optional<Reason> moved_since(int channel, uint64 version, int64 now) {
     std::optional<Reason> moved;
     with_waiting(channel, LW_EXCLUSIVE, [&](const Place& place, State* state) {
         if (state->version <= version) {
-            state->recheck_at = core::kNever;  // an empty fetch is as good as a probe
+            state->recheck_at = core::kNever;  // an empty fetch replaces a probe
             state->probed_at = now;
         } else if (waiting_for[channel].topic == Topic::kOwner) {
             const Change* change = place.changes->find(waiting_for[channel], place.hash);

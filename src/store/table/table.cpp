@@ -1,4 +1,4 @@
-// Opening a table, and access to its rows: what of table.hpp need not be inline.
+// Opening a table, and access to its rows: the part of table.hpp that need not be inline.
 //
 // Touches  the table that it is given, and the hub's cache entry, where it keeps what it found out
 // Must not know which table it is, or what a column means: descriptions say it
@@ -23,7 +23,7 @@ namespace {
                        NameStr(hub.name)));
 }
 
-// Opens the table; the caller has looked whether it is open.
+// Opens the table, which is not open yet.
 Relation open_heap(const Hub& hub, const TableShape& shape, LOCKMODE mode) {
     const Oid relation = hub.relations.*shape.relation;
     Relation heap = OidIsValid(relation) ? try_table_open(relation, mode) : nullptr;
@@ -34,8 +34,8 @@ Relation open_heap(const Hub& hub, const TableShape& shape, LOCKMODE mode) {
     return heap;
 }
 
-// What is known of the table, refusing it if it does not fit. It is a cache inside the hub's cache
-// entry. A stale entry is filled anew soon; until then every call looks for itself.
+// What examine has found out about the table, cached in the hub's cache entry. Raises an error if
+// the table differs from its description. While the entry is stale, each call examines again.
 TableState checked_state(const Hub& hub, TableId id, Relation heap) {
     auto* state = const_cast<TableState*>(&hub.tables[static_cast<int>(id)]);
     if (!state->known || hub.stale) {
@@ -63,7 +63,7 @@ Table make_table(const Hub& hub, TableId id, Relation heap, LOCKMODE mode) {
             .memory = CurrentMemoryContext};
 }
 
-// Runs body as the owner of what the table holds open.
+// Runs body with the resource owner and the memory context of the open table.
 template <typename Body>
 auto as_owner(Table* table, Body body) {
     ResourceOwner owner = CurrentResourceOwner;
@@ -139,7 +139,7 @@ Executor& executor_of(Table* table) {
     return table->executor;
 }
 
-// Lends body a snapshot for the owner's expressions.
+// Runs body with an active snapshot, which expressions of the hub's owner need.
 template <typename Body>
 void with_some_snapshot(Body body) {
     const bool none = !ActiveSnapshotSet();
@@ -158,7 +158,7 @@ Columns column_space(TupleDesc columns) {
             .nulls = static_cast<bool*>(palloc(sizeof(bool) * count))};
 }
 
-// A tuple of the new row, with the defaults of the columns behind ours.
+// A tuple of the new row, with the defaults of the columns that the owner has added behind ours.
 HeapTuple form_row(Table* table, NewRow* row) {
     TupleDesc columns = RelationGetDescr(table->heap);
     if (!table->state.more_columns) {
@@ -224,9 +224,9 @@ IndexInfo* entry_info(Table* table, int number) {
     return table->entries[number];
 }
 
-// Callers look whether a key exists before they insert it. At the higher isolation levels a row
-// that another transaction has inserted since the snapshot is a change like any other, and not
-// waited for.
+// Callers check that a key does not exist before they insert it. At REPEATABLE READ and
+// SERIALIZABLE a row that another transaction has inserted since the snapshot is 40001, without a
+// wait for it.
 IndexUniqueCheck check_of(const IndexShape& shape) {
     if (!shape.primary) {
         return UNIQUE_CHECK_NO;
@@ -285,8 +285,8 @@ void insert_entries_again(Table* table, HeapTuple version, pg::NewEntries entrie
     pg_unreachable();
 }
 
-// Whether a row was ours to lock, change or delete. At the higher isolation levels one that has
-// changed since the snapshot is an error.
+// Whether a lock, change or deletion of a row has succeeded. At REPEATABLE READ and SERIALIZABLE it
+// is an error if the row has changed since the snapshot.
 bool is_ours(TM_Result result) {
     if ((result == TM_Updated || result == TM_Deleted) && IsolationUsesXactSnapshot()) {
         raise_changed();
@@ -298,7 +298,7 @@ HeapTuple tuple_of(const Table& table) {
     return reinterpret_cast<const HeapTupleTableSlot*>(table.row)->tuple;
 }
 
-// Waits for a transaction that has table.row.
+// Waits if another transaction has locked or changed table.row.
 TM_Result update_row(Table* table, HeapTuple version, bool moved, Columns* columns) {
     pg::pass_store_faults();
     CheckCmdReplicaIdentity(table->heap, CMD_UPDATE);
@@ -570,9 +570,9 @@ TM_Result lock_row(const Table& table, LockTupleMode mode, LockWaitPolicy policy
     pg::pass_store_faults();
     ItemPointerData tid = table.row->tts_tid;
     TM_FailureData failure;
-    // Newer versions are not followed, so nothing can wait for them. Only a key-share lock, which
-    // an update in progress does not stop, must be on the version that the update leaves: otherwise
-    // a deletion of that version would not wait for it.
+    // Newer versions are not followed, so the lock does not wait for them. A key-share lock is the
+    // exception: an update in progress does not stop it, so the new version must be locked too;
+    // otherwise a deletion of that version would not wait for this lock.
     const uint8 flags = mode == LockTupleKeyShare ? TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS : 0;
     const TM_Result result =
         table_tuple_lock(table.heap, &tid, table.snapshot, table.row, GetCurrentCommandId(false),
@@ -594,8 +594,8 @@ bool delete_row(const Table& table, bool wait) {
                            &failure, false);
     };
     TM_Result result = attempt(wait);
-    // A lock of our own, from an earlier call of the transaction, looks like another's to a
-    // deletion that does not wait. A lock distinguishes them, and behind it there is no wait.
+    // To a deletion that does not wait, a lock that our own transaction holds looks like that of
+    // another one. Locking the row distinguishes them, and a locked row is deleted without a wait.
     if (result == TM_BeingModified && !wait &&
         lock_row(table, LockTupleExclusive, LockWaitSkip) == TM_Ok) {
         result = attempt(true);
