@@ -24,8 +24,9 @@ constexpr int kBigFaults = 3;
 constexpr int kMostQueued = 1500;
 
 constexpr Role kCrew[] = {
-    Role::kJobs,  Role::kJobs,  Role::kJobs,  Role::kRuntime, Role::kRuntime, Role::kRuntime,
-    Role::kTasks, Role::kTasks, Role::kTasks, Role::kEvents,  Role::kEvents,  Role::kSender,
+    Role::kJobs,    Role::kJobs,    Role::kJobs,    Role::kRuntime, Role::kRuntime, Role::kRuntime,
+    Role::kTasks,   Role::kTasks,   Role::kTasks,   Role::kEvents,  Role::kEvents,  Role::kSender,
+    Role::kStarter, Role::kDurable, Role::kDurable, Role::kWorker,  Role::kWorker,
 };
 
 void rest(int64_t ms) {
@@ -34,7 +35,7 @@ void rest(int64_t ms) {
 
 std::vector<std::string> settings() {
     return {
-        "max_connections = 60",       "max_worker_processes = 24",
+        "max_connections = 100",      "max_worker_processes = 24",
         "autovacuum_naptime = '5s'",  "deadlock_timeout = '200ms'",
         "restart_after_crash = on",   "max_wal_senders = 8",
         "wal_keep_size = '256MB'",    "belay.reconcile_interval = '200ms'",
@@ -51,6 +52,11 @@ constexpr const char* kPoints[] = {
     "hot_table.enqueue", "hot_table.fetch",    "hot_table.task",      "hot_table.turn",
     "hot_table.renew",
 };
+
+// Whether these are programs that obey a SIGTERM.
+bool is_program(Role role) {
+    return role == Role::kDurable || role == Role::kWorker;
+}
 
 // The SQLSTATE of a refusal; what cancels a statement has the same one for all reasons.
 std::string meaning_of(const std::vector<std::string>& answer) {
@@ -109,6 +115,7 @@ Campaign::Campaign(const Plan& plan) : plan_(plan), random_(plan.seed), crew_{Sh
     Conn conn = primary_->connect();
     make_hubs(&conn);
     crew_.shared->most_lease_ms = plan_.most_lease_ms;
+    crew_.shared->portions_to_cut = plan_.portions_to_cut;
     crew_.shared->set_address(primary_->conninfo());
 }
 
@@ -170,12 +177,24 @@ void Campaign::look_after(Crew* crew) {
     std::erase_if(crew->processes, [](const Process& process) { return process.pid == 0; });
 }
 
+int Campaign::await_end(pid_t pid) {
+    int status = 0;
+    for (const stress::Stopwatch watch; waitpid(pid, &status, WNOHANG) == 0; rest(5)) {
+        if (watch.seconds() > kPatience) {
+            report_.findings.violate("client", "a client did not end when it was asked to");
+            kill(pid, SIGKILL);
+            waitpid(pid, &status, 0);
+            return status;
+        }
+    }
+    return status;
+}
+
 void Campaign::stop_crew(Crew* crew) {
     crew->shared->phase = Phase::kStop;
     for (const auto& process : crew->processes) {
         kill(process.pid, SIGCONT);
-        int status = 0;
-        waitpid(process.pid, &status, 0);
+        const int status = await_end(process.pid);
         report_.findings.expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "client",
                                 [] { return "a client died"; });
     }
@@ -186,7 +205,7 @@ void Campaign::disarm(const std::string& conninfo) {
     Conn conn(conninfo);
     conn.exec(
         "SELECT belay.inject_fault(point, 0) FROM belay.faults() WHERE count > 0; "
-        "SELECT app.resume_hub(), jobs.resume_hub()");
+        "SELECT app.resume_hub(), jobs.resume_hub(), lib.resume_hub()");
 }
 
 bool Campaign::drain(Crew* crew, const std::string& conninfo) {
@@ -286,6 +305,28 @@ void Campaign::kill_client() {
     start_client(&crew_, victim.role);
 }
 
+void Campaign::terminate_program() {
+    std::vector<std::size_t> programs;
+    for (std::size_t i = 0; i < crew_.processes.size(); ++i) {
+        if (is_program(crew_.processes[i].role)) {
+            programs.push_back(i);
+        }
+    }
+    if (programs.empty()) {
+        return;
+    }
+    const std::size_t at = programs[static_cast<std::size_t>(
+        random_.number(0, static_cast<int64_t>(programs.size()) - 1))];
+    const Process process = crew_.processes[at];
+    crew_.processes.erase(crew_.processes.begin() + static_cast<std::ptrdiff_t>(at));
+    kill(process.pid, SIGCONT);
+    kill(process.pid, SIGTERM);
+    const int status = await_end(process.pid);
+    report_.findings.expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "client",
+                            [] { return "a program that was asked to end died"; });
+    start_client(&crew_, process.role);
+}
+
 void Campaign::freeze_client() {
     auto& process = crew_.processes[static_cast<std::size_t>(
         random_.number(0, static_cast<int64_t>(crew_.processes.size()) - 1))];
@@ -329,6 +370,9 @@ void Campaign::hold_locks() {
         "SELECT 1 FROM app.tasks WHERE state = 'active' LIMIT 5 FOR UPDATE SKIP LOCKED",
         "SELECT 1 FROM jobs.worker_queue LIMIT 5 FOR UPDATE SKIP LOCKED",
         "SELECT 1 FROM app.outbox_subscriptions FOR UPDATE",
+        "LOCK TABLE lib.tasks IN SHARE MODE",
+        "LOCK TABLE lib.worker_queue IN SHARE ROW EXCLUSIVE MODE",
+        "LOCK TABLE lib.orchestrator_queue IN SHARE ROW EXCLUSIVE MODE",
     };
     (void)try_exec(std::string("SET lock_timeout = '2s'; BEGIN; ") +
                    kLocks[random_.number(0, std::size(kLocks) - 1)] + "; SELECT pg_sleep(" +
@@ -338,7 +382,8 @@ void Campaign::hold_locks() {
 void Campaign::rest_a_queue() {
     static constexpr const char* kQueues[] = {"'worker'", "'orchestrator'", "'tasks'", "'intents'",
                                               "NULL"};
-    const std::string hub = random_.in_thousand(500) ? "app" : "jobs";
+    static constexpr const char* kHubs[] = {"app", "jobs", "lib"};
+    const std::string hub = kHubs[random_.number(0, std::size(kHubs) - 1)];
     const std::string queue = kQueues[random_.number(0, std::size(kQueues) - 1)];
     (void)try_exec("SELECT " + hub + ".pause_hub(" + queue + ", 'soak')");
     rest(random_.number(50, 500));
@@ -363,6 +408,9 @@ void Campaign::maintain() {
         "app.history_turns",
         "app.edges",
         "app.outbox_subscriptions",
+        "lib.orchestrator_queue",
+        "lib.tasks",
+        "lib.worker_queue",
     };
     const std::string table = kTables[random_.number(0, std::size(kTables) - 1)];
     const std::string limit = "SET lock_timeout = '5s'";
@@ -489,6 +537,9 @@ void Campaign::make_mischief() {
     } else if (chance <= 24) {
         count("client killed");
         kill_client();
+    } else if (chance <= 28) {
+        count("program terminated");
+        terminate_program();
     } else if (chance <= 36) {
         count("client frozen");
         freeze_client();
