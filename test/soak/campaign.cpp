@@ -24,9 +24,10 @@ constexpr int kBigFaults = 3;
 constexpr int kMostQueued = 1500;
 
 constexpr Role kCrew[] = {
-    Role::kJobs,    Role::kJobs,    Role::kJobs,    Role::kRuntime, Role::kRuntime, Role::kRuntime,
-    Role::kTasks,   Role::kTasks,   Role::kTasks,   Role::kEvents,  Role::kEvents,  Role::kSender,
-    Role::kStarter, Role::kDurable, Role::kDurable, Role::kWorker,  Role::kWorker,
+    Role::kJobs,    Role::kJobs,   Role::kJobs,      Role::kRuntime, Role::kRuntime,
+    Role::kRuntime, Role::kTasks,  Role::kTasks,     Role::kTasks,   Role::kEvents,
+    Role::kEvents,  Role::kSender, Role::kStarter,   Role::kDurable, Role::kDurable,
+    Role::kWorker,  Role::kWorker, Role::kDashboard, Role::kViewer,
 };
 
 void rest(int64_t ms) {
@@ -35,7 +36,7 @@ void rest(int64_t ms) {
 
 std::vector<std::string> settings() {
     return {
-        "max_connections = 100",      "max_worker_processes = 24",
+        "max_connections = 150",      "max_worker_processes = 24",
         "autovacuum_naptime = '5s'",  "deadlock_timeout = '200ms'",
         "restart_after_crash = on",   "max_wal_senders = 8",
         "wal_keep_size = '256MB'",    "belay.reconcile_interval = '200ms'",
@@ -55,7 +56,7 @@ constexpr const char* kPoints[] = {
 
 // Whether these are programs that obey a SIGTERM.
 bool is_program(Role role) {
-    return role == Role::kDurable || role == Role::kWorker;
+    return role == Role::kDurable || role == Role::kWorker || role == Role::kDashboard;
 }
 
 // The SQLSTATE of a refusal; what cancels a statement has the same one for all reasons.
@@ -158,7 +159,10 @@ void Campaign::start_client(Crew* crew, Role role) {
 
 void Campaign::start_crew(Crew* crew) {
     for (const Role role : kCrew) {
-        start_client(crew, role);
+        const bool looks = role == Role::kDashboard || role == Role::kViewer;
+        if (crew == &crew_ || !looks) {
+            start_client(crew, role);
+        }
     }
 }
 
@@ -256,7 +260,8 @@ void Campaign::kill_backend() {
     try {
         Conn conn = primary_->connect();
         const std::string pid = conn.value(
-            "SELECT pid FROM pg_stat_activity WHERE application_name = 'soak' ORDER BY random() "
+            "SELECT pid FROM pg_stat_activity WHERE application_name IN ('soak', 'belay "
+            "dashboard') ORDER BY random() "
             "LIMIT 1");
         kill(std::stoi(pid), SIGKILL);
     } catch (const std::exception&) {
@@ -335,10 +340,10 @@ void Campaign::freeze_client() {
 }
 
 void Campaign::signal_backend(const char* function) {
-    (void)try_exec(
-        std::string("SELECT ") + function +
-        "(pid) FROM pg_stat_activity WHERE application_name = 'soak' AND state = 'active' "
-        "ORDER BY random() LIMIT 2");
+    (void)try_exec(std::string("SELECT ") + function +
+                   "(pid) FROM pg_stat_activity WHERE application_name IN ('soak', 'belay "
+                   "dashboard') AND state = 'active' "
+                   "ORDER BY random() LIMIT 2");
 }
 
 void Campaign::restart_server(const char* how) {
@@ -588,10 +593,25 @@ void Campaign::watch_backlog() {
     }
     next_watch_us_ = steady_us() + 500'000;
     try {
-        crew_.shared->crowded = std::stoi(primary_->connect().value(kWorkLeft)) > kMostQueued;
+        Conn conn = primary_->connect();
+        crew_.shared->crowded = std::stoi(conn.value(kWorkLeft)) > kMostQueued;
+        watch_dashboard(&conn);
     } catch (const std::exception&) {
         // The next look tells.
     }
+}
+
+// The dashboard holds no snapshot. One that is frozen cannot help it.
+void Campaign::watch_dashboard(Conn* conn) {
+    const bool is_frozen = std::ranges::any_of(crew_.processes, [](const Process& process) {
+        return process.role == Role::kDashboard && process.thaws_us != 0;
+    });
+    const Rows rows = conn->exec(
+        "SELECT state || ' ' || query FROM pg_stat_activity WHERE application_name = 'belay "
+        "dashboard' AND backend_xmin IS NOT NULL AND clock_timestamp() - xact_start > '15 s'");
+    report_.findings.expect(is_frozen || rows.size() == 0, "snapshot", [&] {
+        return "the dashboard holds one: " + rows.at(0, 0).value_or("");
+    });
 }
 
 void Campaign::progress() {

@@ -80,6 +80,7 @@ class Campaign {
     bool try_exec(const std::string& sql);
     // Tells the clients whether there is enough to do.
     void watch_backlog();
+    void watch_dashboard(Conn* conn);
     void progress();
 
     void kill_backend();

@@ -2,16 +2,13 @@
 
 #include <belay/runtime.hpp>
 #include <belay/worker.hpp>
-#include <signal.h>
 
-#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 #include "mutants.hpp"
-#include "player.hpp"
+#include "serve.hpp"
 
 namespace belay::test::soak::library {
 
@@ -35,8 +32,6 @@ int64_t pooled(int64_t number) {
 int64_t lucky(int64_t number) {
     return number * 5;
 }
-
-volatile sig_atomic_t asked_to_end = 0;
 
 // What the handlers of a process share.
 class Desk {
@@ -244,37 +239,6 @@ std::unique_ptr<Worker> make_worker(const std::string& conninfo, int lease_ms, D
     return worker;
 }
 
-// ---------------------------------------------------------------- processes
-
-// Runs what make(conninfo) gives against the server of the moment, until the campaign ends or a
-// SIGTERM comes.
-template <typename Make>
-void serve(Shared* shared, Make make) {
-    const auto ends = [shared] { return shared->phase == Phase::kStop || asked_to_end != 0; };
-    while (!ends()) {
-        const int server = shared->server;
-        const auto program =
-            make(std::string(shared->addresses[server]) + " application_name=soak");
-        std::atomic<bool> has_ended = false;
-        std::thread watch([&] {
-            while (!has_ended) {
-                if (ends() || shared->server != server) {
-                    program->stop();
-                }
-                rest(10);
-            }
-        });
-        try {
-            program->run();
-        } catch (const Error&) {
-            // The server cannot be reached, or has refused the first call.
-            rest(30);
-        }
-        has_ended = true;
-        watch.join();
-    }
-}
-
 // ---------------------------------------------------------------- what there is to do
 
 class Starter : public Client {
@@ -358,9 +322,7 @@ void play(Shared* shared, const Player& player, const std::string& journal_path)
         starter.run();
         return;
     }
-    struct sigaction action {};
-    action.sa_handler = [](int) { asked_to_end = 1; };
-    sigaction(SIGTERM, &action, nullptr);
+    obey_sigterm();
     Desk desk(journal_path, player.seed);
     const int lease_ms = std::max(shared->most_lease_ms, 500);
     if (player.role == Role::kDurable) {

@@ -1,5 +1,6 @@
 // What must be true of hub `lib` in the end, from the journals and from what its programs wrote.
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -11,6 +12,16 @@ namespace belay::test::soak {
 using std::to_string;
 
 namespace {
+
+// An answer of the dashboard that neither its end nor that of the server explains.
+bool is_bad_answer(const std::string& kind) {
+    static const std::set<std::string> kAsked = {"login", "page", "stream", "watch"};
+    static const std::set<std::string> kExpected = {"0",   "200", "401", "403",
+                                                    "404", "429", "503", "504"};
+    const auto space = kind.find(' ');
+    return space != std::string::npos && kAsked.contains(kind.substr(0, space)) &&
+           !kExpected.contains(kind.substr(space + 1));
+}
 
 class LibraryCheck {
  public:
@@ -190,6 +201,9 @@ class LibraryCheck {
         for (const auto& call : calls_) {
             findings_.expect(call.kind != "libbroken", "client",
                              [&] { return "lib: " + joined(call.args, ' '); });
+            findings_.expect(!is_bad_answer(call.kind), "error", [&] {
+                return "dashboard: " + call.kind + ": " + joined(call.args, ' ');
+            });
             if (call.kind != "libdone" && call.kind != "libtold") {
                 continue;
             }

@@ -12,6 +12,7 @@
 #include "../stress/tree.hpp"
 #include "library.hpp"
 #include "player.hpp"
+#include "viewer.hpp"
 
 namespace belay::test::soak {
 
@@ -751,6 +752,10 @@ void play(Shared* shared, const Player& player, const std::string& journal_path)
             return run_as<Events>(shared, player, journal_path);
         case Role::kSender:
             return run_as<Sender>(shared, player, journal_path);
+        case Role::kDashboard:
+            return serve_dashboard(shared, journal_path);
+        case Role::kViewer:
+            return view_dashboard(shared, player, journal_path);
         default:
             return library::play(shared, player, journal_path);
     }

@@ -26,6 +26,7 @@ struct Shared {
     int most_lease_ms;          // of one lease
     std::atomic<bool> crowded;  // more is queued than clients work off soon: nothing is created
     int portions_to_cut;        // a bug planted in the client library: how often, in each process
+    std::atomic<int> dashboard_port;
     std::atomic<int64_t> calls;
     std::atomic<int64_t> done;
     std::atomic<int64_t> refused;
@@ -46,6 +47,8 @@ enum class Role {
     kStarter,  // this one and the following ones: see library.hpp
     kDurable,
     kWorker,
+    kDashboard,  // see viewer.hpp
+    kViewer,
 };
 
 struct Player {

@@ -23,10 +23,10 @@ double seconds() {
 
 // What a campaign of this length cannot miss: calls, faults, and errors that clients saw of them.
 constexpr double kCertain = 600;
-constexpr const char* kCalls[] = {"enqueue",  "fetch",   "ack",     "start",  "turn",
-                                  "turnack",  "create",  "claim",   "flow",   "complete",
-                                  "read",     "readack", "send",    "post",   "guard",
-                                  "libstart", "libtask", "libdone", "libtold"};
+constexpr const char* kCalls[] = {
+    "enqueue", "fetch",    "ack",      "start",   "turn",    "turnack",  "create",
+    "claim",   "flow",     "complete", "read",    "readack", "send",     "post",
+    "guard",   "libstart", "libtask",  "libdone", "libtold", "page 200", "stream 200"};
 constexpr const char* kFaults[] = {
     "backend killed",
     "background worker killed",
