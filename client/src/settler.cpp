@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "mutants.hpp"
 #include "retry.hpp"
 
 namespace belay {
@@ -625,8 +626,15 @@ Settler::Answer Settler::call(Hub& hub, Source source, std::vector<PortionPart> 
     if (source == Source::kTasks) {
         ClaimOptions claim = options_.tasks.value_or(ClaimOptions{});
         claim.max_tasks = room.handlers;
+        const bool cut = !parts.empty() && mutants::cuts_portion();
+        if (cut) {
+            parts.pop_back();
+        }
         SettledTasks settled = TaskCalls(hub).settle_and_claim(
             parts_of<TaskOutcome>(std::move(parts)), claim, prefetch);
+        if (cut) {
+            settled.outcomes.emplace_back();
+        }
         return {std::move(settled.outcomes), work_of(std::move(settled.claimed))};
     }
     FetchOptions fetch = options_.activities.value_or(FetchOptions{});

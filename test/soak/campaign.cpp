@@ -24,8 +24,10 @@ constexpr int kBigFaults = 3;
 constexpr int kMostQueued = 1500;
 
 constexpr Role kCrew[] = {
-    Role::kJobs,  Role::kJobs,  Role::kJobs,  Role::kRuntime, Role::kRuntime, Role::kRuntime,
-    Role::kTasks, Role::kTasks, Role::kTasks, Role::kEvents,  Role::kEvents,  Role::kSender,
+    Role::kJobs,    Role::kJobs,   Role::kJobs,      Role::kRuntime, Role::kRuntime,
+    Role::kRuntime, Role::kTasks,  Role::kTasks,     Role::kTasks,   Role::kEvents,
+    Role::kEvents,  Role::kSender, Role::kStarter,   Role::kDurable, Role::kDurable,
+    Role::kWorker,  Role::kWorker, Role::kDashboard, Role::kViewer,
 };
 
 void rest(int64_t ms) {
@@ -34,7 +36,7 @@ void rest(int64_t ms) {
 
 std::vector<std::string> settings() {
     return {
-        "max_connections = 60",       "max_worker_processes = 24",
+        "max_connections = 150",      "max_worker_processes = 24",
         "autovacuum_naptime = '5s'",  "deadlock_timeout = '200ms'",
         "restart_after_crash = on",   "max_wal_senders = 8",
         "wal_keep_size = '256MB'",    "belay.reconcile_interval = '200ms'",
@@ -51,6 +53,11 @@ constexpr const char* kPoints[] = {
     "hot_table.enqueue", "hot_table.fetch",    "hot_table.task",      "hot_table.turn",
     "hot_table.renew",
 };
+
+// Whether these are programs that obey a SIGTERM.
+bool is_program(Role role) {
+    return role == Role::kDurable || role == Role::kWorker || role == Role::kDashboard;
+}
 
 // The SQLSTATE of a refusal; what cancels a statement has the same one for all reasons.
 std::string meaning_of(const std::vector<std::string>& answer) {
@@ -109,6 +116,7 @@ Campaign::Campaign(const Plan& plan) : plan_(plan), random_(plan.seed), crew_{Sh
     Conn conn = primary_->connect();
     make_hubs(&conn);
     crew_.shared->most_lease_ms = plan_.most_lease_ms;
+    crew_.shared->portions_to_cut = plan_.portions_to_cut;
     crew_.shared->set_address(primary_->conninfo());
 }
 
@@ -151,7 +159,10 @@ void Campaign::start_client(Crew* crew, Role role) {
 
 void Campaign::start_crew(Crew* crew) {
     for (const Role role : kCrew) {
-        start_client(crew, role);
+        const bool looks = role == Role::kDashboard || role == Role::kViewer;
+        if (crew == &crew_ || !looks) {
+            start_client(crew, role);
+        }
     }
 }
 
@@ -170,12 +181,24 @@ void Campaign::look_after(Crew* crew) {
     std::erase_if(crew->processes, [](const Process& process) { return process.pid == 0; });
 }
 
+int Campaign::await_end(pid_t pid) {
+    int status = 0;
+    for (const stress::Stopwatch watch; waitpid(pid, &status, WNOHANG) == 0; rest(5)) {
+        if (watch.seconds() > kPatience) {
+            report_.findings.violate("client", "a client did not end when it was asked to");
+            kill(pid, SIGKILL);
+            waitpid(pid, &status, 0);
+            return status;
+        }
+    }
+    return status;
+}
+
 void Campaign::stop_crew(Crew* crew) {
     crew->shared->phase = Phase::kStop;
     for (const auto& process : crew->processes) {
         kill(process.pid, SIGCONT);
-        int status = 0;
-        waitpid(process.pid, &status, 0);
+        const int status = await_end(process.pid);
         report_.findings.expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "client",
                                 [] { return "a client died"; });
     }
@@ -186,7 +209,7 @@ void Campaign::disarm(const std::string& conninfo) {
     Conn conn(conninfo);
     conn.exec(
         "SELECT belay.inject_fault(point, 0) FROM belay.faults() WHERE count > 0; "
-        "SELECT app.resume_hub(), jobs.resume_hub()");
+        "SELECT app.resume_hub(), jobs.resume_hub(), lib.resume_hub()");
 }
 
 bool Campaign::drain(Crew* crew, const std::string& conninfo) {
@@ -237,7 +260,8 @@ void Campaign::kill_backend() {
     try {
         Conn conn = primary_->connect();
         const std::string pid = conn.value(
-            "SELECT pid FROM pg_stat_activity WHERE application_name = 'soak' ORDER BY random() "
+            "SELECT pid FROM pg_stat_activity WHERE application_name IN ('soak', 'belay "
+            "dashboard') ORDER BY random() "
             "LIMIT 1");
         kill(std::stoi(pid), SIGKILL);
     } catch (const std::exception&) {
@@ -286,6 +310,28 @@ void Campaign::kill_client() {
     start_client(&crew_, victim.role);
 }
 
+void Campaign::terminate_program() {
+    std::vector<std::size_t> programs;
+    for (std::size_t i = 0; i < crew_.processes.size(); ++i) {
+        if (is_program(crew_.processes[i].role)) {
+            programs.push_back(i);
+        }
+    }
+    if (programs.empty()) {
+        return;
+    }
+    const std::size_t at = programs[static_cast<std::size_t>(
+        random_.number(0, static_cast<int64_t>(programs.size()) - 1))];
+    const Process process = crew_.processes[at];
+    crew_.processes.erase(crew_.processes.begin() + static_cast<std::ptrdiff_t>(at));
+    kill(process.pid, SIGCONT);
+    kill(process.pid, SIGTERM);
+    const int status = await_end(process.pid);
+    report_.findings.expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "client",
+                            [] { return "a program that was asked to end died"; });
+    start_client(&crew_, process.role);
+}
+
 void Campaign::freeze_client() {
     auto& process = crew_.processes[static_cast<std::size_t>(
         random_.number(0, static_cast<int64_t>(crew_.processes.size()) - 1))];
@@ -294,10 +340,10 @@ void Campaign::freeze_client() {
 }
 
 void Campaign::signal_backend(const char* function) {
-    (void)try_exec(
-        std::string("SELECT ") + function +
-        "(pid) FROM pg_stat_activity WHERE application_name = 'soak' AND state = 'active' "
-        "ORDER BY random() LIMIT 2");
+    (void)try_exec(std::string("SELECT ") + function +
+                   "(pid) FROM pg_stat_activity WHERE application_name IN ('soak', 'belay "
+                   "dashboard') AND state = 'active' "
+                   "ORDER BY random() LIMIT 2");
 }
 
 void Campaign::restart_server(const char* how) {
@@ -329,6 +375,9 @@ void Campaign::hold_locks() {
         "SELECT 1 FROM app.tasks WHERE state = 'active' LIMIT 5 FOR UPDATE SKIP LOCKED",
         "SELECT 1 FROM jobs.worker_queue LIMIT 5 FOR UPDATE SKIP LOCKED",
         "SELECT 1 FROM app.outbox_subscriptions FOR UPDATE",
+        "LOCK TABLE lib.tasks IN SHARE MODE",
+        "LOCK TABLE lib.worker_queue IN SHARE ROW EXCLUSIVE MODE",
+        "LOCK TABLE lib.orchestrator_queue IN SHARE ROW EXCLUSIVE MODE",
     };
     (void)try_exec(std::string("SET lock_timeout = '2s'; BEGIN; ") +
                    kLocks[random_.number(0, std::size(kLocks) - 1)] + "; SELECT pg_sleep(" +
@@ -338,7 +387,8 @@ void Campaign::hold_locks() {
 void Campaign::rest_a_queue() {
     static constexpr const char* kQueues[] = {"'worker'", "'orchestrator'", "'tasks'", "'intents'",
                                               "NULL"};
-    const std::string hub = random_.in_thousand(500) ? "app" : "jobs";
+    static constexpr const char* kHubs[] = {"app", "jobs", "lib"};
+    const std::string hub = kHubs[random_.number(0, std::size(kHubs) - 1)];
     const std::string queue = kQueues[random_.number(0, std::size(kQueues) - 1)];
     (void)try_exec("SELECT " + hub + ".pause_hub(" + queue + ", 'soak')");
     rest(random_.number(50, 500));
@@ -363,6 +413,9 @@ void Campaign::maintain() {
         "app.history_turns",
         "app.edges",
         "app.outbox_subscriptions",
+        "lib.orchestrator_queue",
+        "lib.tasks",
+        "lib.worker_queue",
     };
     const std::string table = kTables[random_.number(0, std::size(kTables) - 1)];
     const std::string limit = "SET lock_timeout = '5s'";
@@ -489,6 +542,9 @@ void Campaign::make_mischief() {
     } else if (chance <= 24) {
         count("client killed");
         kill_client();
+    } else if (chance <= 28) {
+        count("program terminated");
+        terminate_program();
     } else if (chance <= 36) {
         count("client frozen");
         freeze_client();
@@ -537,10 +593,25 @@ void Campaign::watch_backlog() {
     }
     next_watch_us_ = steady_us() + 500'000;
     try {
-        crew_.shared->crowded = std::stoi(primary_->connect().value(kWorkLeft)) > kMostQueued;
+        Conn conn = primary_->connect();
+        crew_.shared->crowded = std::stoi(conn.value(kWorkLeft)) > kMostQueued;
+        watch_dashboard(&conn);
     } catch (const std::exception&) {
         // The next look tells.
     }
+}
+
+// The dashboard holds no snapshot. One that is frozen cannot help it.
+void Campaign::watch_dashboard(Conn* conn) {
+    const bool is_frozen = std::ranges::any_of(crew_.processes, [](const Process& process) {
+        return process.role == Role::kDashboard && process.thaws_us != 0;
+    });
+    const Rows rows = conn->exec(
+        "SELECT state || ' ' || query FROM pg_stat_activity WHERE application_name = 'belay "
+        "dashboard' AND backend_xmin IS NOT NULL AND clock_timestamp() - xact_start > '15 s'");
+    report_.findings.expect(is_frozen || rows.size() == 0, "snapshot", [&] {
+        return "the dashboard holds one: " + rows.at(0, 0).value_or("");
+    });
 }
 
 void Campaign::progress() {

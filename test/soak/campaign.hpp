@@ -24,6 +24,8 @@ struct Plan {
     bool kills_servers = true;  // crashes, restarts, promotions, copies
     // A fault point of the engine that breaks a promise, armed again and again; none if empty.
     std::string planted = "";
+    // Of the client library: how many portions of each worker lose an outcome (mutants.hpp).
+    int portions_to_cut = 0;
 };
 
 struct Report {
@@ -67,6 +69,8 @@ class Campaign {
     // Notices clients that ended by themselves; lets frozen ones continue.
     void look_after(Crew* crew);
     void stop_crew(Crew* crew);
+    // The status of a process that is asked to end; it is killed if it does not.
+    int await_end(pid_t pid);
     // Waits until nothing is left, without any fault. False if the work does not end.
     bool drain(Crew* crew, const std::string& conninfo);
 
@@ -76,11 +80,14 @@ class Campaign {
     bool try_exec(const std::string& sql);
     // Tells the clients whether there is enough to do.
     void watch_backlog();
+    void watch_dashboard(Conn* conn);
     void progress();
 
     void kill_backend();
     void kill_worker(bool launcher);
     void kill_client();
+    // Asks a program of the client library to end, which it has to do in time.
+    void terminate_program();
     void freeze_client();
     void signal_backend(const char* function);
     void restart_server(const char* how);

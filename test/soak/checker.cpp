@@ -722,7 +722,9 @@ Findings check_calls(const std::vector<Call>& calls, const std::vector<Break>& b
 }
 
 Findings check_database(Conn* conn, const std::vector<Call>& calls, const Window& window) {
-    return DatabaseCheck(conn, calls, window).run();
+    Findings findings = DatabaseCheck(conn, calls, window).run();
+    findings.add(check_library(conn, calls, window));
+    return findings;
 }
 
 Findings check_log(const std::string& log) {
@@ -760,14 +762,14 @@ Findings check_hubs(Conn* conn) {
             findings.violate(kind, what + ": " + rows.at(i, 0).value_or("NULL"));
         }
     };
-    for (const std::string hub : {"app", "jobs"}) {
+    for (const std::string hub : {"app", "jobs", "lib"}) {
         expect_none("stuck", "left work item", "SELECT work_item FROM " + hub + ".work_items");
         expect_none("stuck", "left message", "SELECT work_item FROM " + hub + ".messages");
         expect_none("stuck", "left intent", "SELECT work_item FROM " + hub + ".intents");
         expect_none("stuck", "dead letter",
                     "SELECT queue || ' ' || reason || ' ' || work_item FROM " + hub +
                         ".dead_letters WHERE queue <> 'worker' OR reason <> 'max_attempts' OR '" +
-                        hub + "' = 'app'");
+                        hub + "' <> 'jobs'");
         expect_none("stuck", "task without an end",
                     "SELECT id || ' ' || state FROM " + hub +
                         ".tasks WHERE state NOT IN ('completed', 'failed', 'cancelled', 'expired', "

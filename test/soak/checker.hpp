@@ -61,6 +61,9 @@ Findings check_calls(const std::vector<Call>& calls, const std::vector<Break>& b
 // window asks for, and not which lease an effect belongs to.
 Findings check_database(Conn* conn, const std::vector<Call>& calls, const Window& window);
 
+// The same of hub `lib`, on which programs work that use the client library.
+Findings check_library(Conn* conn, const std::vector<Call>& calls, const Window& window);
+
 // What a server's log must not tell: errors that no fault explains, processes that crashed.
 Findings check_log(const std::string& log);
 

@@ -4,23 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <deque>
 #include <new>
 #include <stdexcept>
-#include <thread>
 
-#include "../stress/client.hpp"
 #include "../stress/tree.hpp"
-#include "journal.hpp"
+#include "library.hpp"
+#include "player.hpp"
+#include "viewer.hpp"
 
 namespace belay::test::soak {
 
-using std::to_string;
-using stress::Answer;
-using stress::Random;
-using stress::Text;
 namespace tree = stress::tree;
 
 Shared* Shared::make() {
@@ -52,7 +47,10 @@ const char* const kWorkLeft =
     "('completed', 'failed', 'cancelled', 'expired', 'skipped')) + "
     "(SELECT count(*) FROM app.flows WHERE state IN ('open', 'running')) + "
     "(SELECT count(*) FROM app.cascade_queue) + "
-    "(SELECT coalesce(sum(lag_rows), 0) FROM app.subscriptions)";
+    "(SELECT coalesce(sum(lag_rows), 0) FROM app.subscriptions) + "
+    "(SELECT count(*) FROM lib.work_items) + (SELECT count(*) FROM lib.messages) + "
+    "(SELECT count(*) FROM lib.executions WHERE status = 'Running') + "
+    "(SELECT count(*) FROM lib.tasks WHERE state NOT IN ('completed', 'failed'))";
 
 void make_hubs(Conn* conn) {
     conn->exec("CREATE EXTENSION IF NOT EXISTS amcheck");
@@ -69,6 +67,7 @@ void make_hubs(Conn* conn) {
     }
     // Without unique keys: what happens twice must show.
     conn->exec("CREATE TABLE effects (item text NOT NULL, token text NOT NULL)");
+    library::make_hub(conn);
     conn->exec("CREATE TABLE guarded (id text NOT NULL)");
     conn->exec("CREATE TABLE done (instance_id text NOT NULL)");
     conn->exec("CREATE TABLE inbox (at bigserial, box text NOT NULL, number bigint NOT NULL)");
@@ -86,208 +85,6 @@ bool is_poison(const std::string& item) {
 }
 
 namespace {
-
-constexpr int kMostOpen = 150;  // a client creates no more than it has seen ended, plus this
-
-std::string quoted(const std::string& text) {
-    return "'" + text + "'";
-}
-
-void rest(int64_t ms) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
-}
-
-// The statements of a client, journaled, over a connection that may be lost at any moment.
-class Line {
- public:
-    Line(Shared* shared, const Player& player, const std::string& journal_path)
-        : shared_(shared), player_(player), journal_(journal_path), random_(player.seed + 1) {}
-
-    Phase phase() const { return shared_->phase; }
-    int most_lease_ms() const { return shared_->most_lease_ms; }
-    bool crowded() const { return shared_->crowded; }
-
-    // Runs one or more statements as one transaction; the rows are those of the last. Before it is
-    // sent, the call is in the journal; afterwards, what became of it, with the fields that answer
-    // makes of the rows.
-    template <typename Fields>
-    Answer ask(const char* kind, const std::vector<std::string>& args, const std::string& sql,
-               Fields fields) {
-        if (!conn_ && !connect()) {
-            return lost();
-        }
-        const bool hurried = random_.in_thousand(20);
-        if (hurried) {
-            (void)run("SET statement_timeout = " + to_string(random_.number(1, 30)));
-            if (!conn_) {
-                return lost();
-            }
-        }
-        journal_.begin(kind, args);
-        ++shared_->calls;
-        unreplicated_ = false;
-        Answer answer = run(sql);
-        if (unreplicated_) {
-            // Committed here, and perhaps nowhere else.
-            answer.lost = true;
-            answer.sqlstate = "01000";
-        }
-        if (answer.lost) {
-            ++shared_->unknown;
-            journal_.end(Outcome::kUnknown, {answer.sqlstate});
-        } else if (!answer.ok()) {
-            ++shared_->refused;
-            journal_.end(Outcome::kRefused, {answer.sqlstate, answer.message});
-        } else {
-            ++shared_->done;
-            journal_.end(Outcome::kDone, fields(answer));
-        }
-        if (hurried && conn_) {
-            (void)run("SET statement_timeout = 0");
-        }
-        return answer;
-    }
-    Answer ask(const char* kind, const std::vector<std::string>& args, const std::string& sql) {
-        return ask(kind, args, sql, [](const Answer&) { return std::vector<std::string>(); });
-    }
-
-    // A statement that is no call of the load.
-    void mutter(const std::string& sql) {
-        if (conn_ || connect()) {
-            (void)run(sql);
-        }
-    }
-
- private:
-    static Answer lost() {
-        Answer answer;
-        answer.lost = true;
-        return answer;
-    }
-
-    bool connect() {
-        while (phase() != Phase::kStop) {
-            try {
-                conn_.emplace(shared_->addresses[shared_->server]);
-                PQsetNoticeReceiver(
-                    conn_->raw(),
-                    [](void* line, const PGresult* notice) {
-                        const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
-                        if (text != nullptr &&
-                            std::strstr(text, "wait for synchronous replication") != nullptr) {
-                            static_cast<Line*>(line)->unreplicated_ = true;
-                        }
-                    },
-                    this);
-                conn_->exec("SET application_name = 'soak'");
-                conn_->exec("SET lock_timeout = '500ms'");
-                conn_->exec(std::string("SET belay.async_leases = ") +
-                            (has_async_leases(player_.number) ? "on" : "off"));
-                return true;
-            } catch (const std::exception&) {
-                // The server is starting again, or another one takes over.
-                conn_.reset();
-                rest(30);
-            }
-        }
-        return false;
-    }
-
-    Answer run(const std::string& sql) {
-        Answer answer;
-        const std::unique_ptr<PGresult, void (*)(PGresult*)> result(
-            PQexec(conn_->raw(), sql.c_str()), &PQclear);
-        const auto status = PQresultStatus(result.get());
-        if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
-            for (int row = 0; row < PQntuples(result.get()); ++row) {
-                auto& fields = answer.rows.emplace_back();
-                for (int column = 0; column < PQnfields(result.get()); ++column) {
-                    fields.push_back(PQgetisnull(result.get(), row, column)
-                                         ? Text()
-                                         : Text(PQgetvalue(result.get(), row, column)));
-                }
-            }
-            return answer;
-        }
-        const char* sqlstate = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
-        answer.sqlstate = sqlstate != nullptr ? sqlstate : "08006";
-        const char* message = PQresultErrorField(result.get(), PG_DIAG_MESSAGE_PRIMARY);
-        answer.message = message != nullptr ? message : "";
-        if (PQstatus(conn_->raw()) != CONNECTION_OK || answer.sqlstate.starts_with("08") ||
-            answer.sqlstate.starts_with("57P")) {
-            answer.lost = true;
-            conn_.reset();
-        }
-        return answer;
-    }
-
-    Shared* shared_;
-    Player player_;
-    Journal journal_;
-    Random random_;
-    std::optional<Conn> conn_;
-    bool unreplicated_ = false;
-};
-
-// What all roles have in common.
-class Client {
- public:
-    Client(Shared* shared, const Player& player, const std::string& journal_path)
-        : line_(shared, player, journal_path), number_(player.number), random_(player.seed) {}
-    virtual ~Client() = default;
-
-    void run() {
-        while (line_.phase() != Phase::kStop) {
-            if (!step()) {
-                idle();
-            }
-        }
-    }
-
- protected:
-    // False if there was nothing to do.
-    virtual bool step() = 0;
-    virtual const char* waits_for() const = 0;
-
-    bool may_create() const {
-        return line_.phase() == Phase::kRun && !line_.crowded() && created_ < ended_ + kMostOpen;
-    }
-    std::string new_name(const char* prefix) {
-        return prefix + to_string(number_) + "." + to_string(++names_);
-    }
-    // Short, so that many run out; long enough in the end, on any machine.
-    std::string lease() {
-        const int most = line_.phase() == Phase::kRun ? line_.most_lease_ms() : 5000;
-        return to_string(random_.number(most / 10, most));
-    }
-
-    // Some waits are for the server to end.
-    void idle() {
-        if (random_.in_thousand(300)) {
-            line_.mutter(waits_for());
-        } else {
-            rest(random_.number(2, 25));
-        }
-    }
-
-    // Between fetch and ack: mostly nothing, sometimes work, rarely a sleep through the lease.
-    void linger() {
-        if (line_.phase() == Phase::kRun && random_.in_thousand(15)) {
-            rest(random_.number(300, 3500));
-        } else if (random_.in_thousand(200)) {
-            rest(random_.number(1, 40));
-        }
-    }
-
-    Line line_;
-    int number_;
-    Random random_;
-    int64_t created_ = 0;
-    int64_t ended_ = 0;
-
- private:
-    int64_t names_ = 0;
-};
 
 // ---------------------------------------------------------------- the worker queue
 
@@ -955,6 +752,12 @@ void play(Shared* shared, const Player& player, const std::string& journal_path)
             return run_as<Events>(shared, player, journal_path);
         case Role::kSender:
             return run_as<Sender>(shared, player, journal_path);
+        case Role::kDashboard:
+            return serve_dashboard(shared, journal_path);
+        case Role::kViewer:
+            return view_dashboard(shared, player, journal_path);
+        default:
+            return library::play(shared, player, journal_path);
     }
 }
 

@@ -1,8 +1,9 @@
-// The load: clients that work on two hubs of one database, each in a process of its own.
+// The load: clients that work on three hubs of one database, each in a process of its own.
 //
 // Hub `jobs` has a worker queue with a limit of attempts; hub `app` has orchestrations, tasks,
 // flows and a subscription. Both send intents to each other. What a client does with an item it
-// writes into a table of the application, in the transaction of the ack.
+// writes into a table of the application, in the transaction of the ack. The clients of these two
+// hubs speak SQL; those of hub `lib` use the client library (library.hpp).
 #pragma once
 
 #include <atomic>
@@ -24,6 +25,8 @@ struct Shared {
     char addresses[kMostServers][256];
     int most_lease_ms;          // of one lease
     std::atomic<bool> crowded;  // more is queued than clients work off soon: nothing is created
+    int portions_to_cut;        // a bug planted in the client library: how often, in each process
+    std::atomic<int> dashboard_port;
     std::atomic<int64_t> calls;
     std::atomic<int64_t> done;
     std::atomic<int64_t> refused;
@@ -35,7 +38,18 @@ struct Shared {
     void set_address(const std::string& conninfo);
 };
 
-enum class Role { kJobs, kRuntime, kTasks, kEvents, kSender };
+enum class Role {
+    kJobs,
+    kRuntime,
+    kTasks,
+    kEvents,
+    kSender,
+    kStarter,  // this one and the following ones: see library.hpp
+    kDurable,
+    kWorker,
+    kDashboard,  // see viewer.hpp
+    kViewer,
+};
 
 struct Player {
     Role role;

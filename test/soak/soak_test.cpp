@@ -23,9 +23,10 @@ double seconds() {
 
 // What a campaign of this length cannot miss: calls, faults, and errors that clients saw of them.
 constexpr double kCertain = 600;
-constexpr const char* kCalls[] = {"enqueue", "fetch",   "ack",   "start", "turn",
-                                  "turnack", "create",  "claim", "flow",  "complete",
-                                  "read",    "readack", "send",  "post",  "guard"};
+constexpr const char* kCalls[] = {
+    "enqueue", "fetch",    "ack",      "start",   "turn",    "turnack",  "create",
+    "claim",   "flow",     "complete", "read",    "readack", "send",     "post",
+    "guard",   "libstart", "libtask",  "libdone", "libtold", "page 200", "stream 200"};
 constexpr const char* kFaults[] = {
     "backend killed",
     "background worker killed",
@@ -36,6 +37,7 @@ constexpr const char* kFaults[] = {
     "backend terminated",
     "statement cancelled",
     "client frozen",
+    "program terminated",
     "locks held",
     "injected: store.memory",
     "injected: store.disk",
@@ -104,6 +106,19 @@ INSTANTIATE_TEST_SUITE_P(Soak, PlantedBug,
                              name.replace(name.find('.'), 1, "_");
                              return name;
                          });
+
+// A settler of the client library that reports outcomes which it has not sent.
+TEST(SoakClient, BugIsFound) {
+    Campaign campaign({.seconds = 6,
+                       .least_calls = 1500,
+                       .seed = stress::run_seed(),
+                       .most_lease_ms = 500,
+                       .kills_servers = false,
+                       .portions_to_cut = 5});
+    const Report report = campaign.run();
+    std::cout << report.text();
+    EXPECT_GT(report.findings.count("duplicate"), 0);
+}
 
 }  // namespace
 }  // namespace belay::test::soak
