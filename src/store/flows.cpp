@@ -137,9 +137,13 @@ std::optional<Flow> read_flow(const Hub& hub, const pg_uuid_t& id) {
 }
 
 bool insert_flow(const Hub& hub, const Flow& flow, std::string_view kind, Jsonb* tags, int64 now) {
-    return run_any(hub, kInsertFlow, flow.id, now, flow.state, flow.sealed,
-                   flow.fail_fast ? "fail_fast" : "continue", flow.members, flow.open_members,
-                   flow.edges, kind, tags, flow.terminal_at);
+    const bool inserted = run_any(hub, kInsertFlow, flow.id, now, flow.state, flow.sealed,
+                                  flow.fail_fast ? "fail_fast" : "continue", flow.members,
+                                  flow.open_members, flow.edges, kind, tags, flow.terminal_at);
+    if (inserted) {
+        wake_flow_waiters(hub, flow.id);
+    }
+    return inserted;
 }
 
 void write_flow(const Hub& hub, const Flow& flow, int64 now) {

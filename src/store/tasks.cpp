@@ -235,6 +235,9 @@ bool insert_task(Tables& tables, const NewTask& task) {
     if (inserted) {
         publish_new_place(tables, task);
         wake_claimers(tables, task.queue, new_life(task));
+        if (!task.own_id) {
+            wake_task_waiters(tables, task.id);  // the caller's id may be known before the task
+        }
         count_new(tables, task);
     }
     return inserted;

@@ -138,5 +138,20 @@ TEST_F(WaitForChange, ABeginIsAChange) {
     EXPECT_EQ(until_woken([&] { turn("2", ""); }), "instance:o changed");
 }
 
+// A caller can choose the id of a task or a flow, and another wait for it before it is there.
+TEST_F(WaitForChange, ACreationIsAChange) {
+    const std::string id = "018f0000-0000-7000-8000-000000000001";
+    Waiting client(cluster.connect());
+    client.conn.exec("SELECT app.get_task('" + id + "'), app.get_flow('" + id + "')");
+    client.send(call_wait("'task:" + id + "'"));
+    until_asleep(&conn, 1);
+    conn.exec("SELECT app.create_task('q', p_task_id => '" + id + "')");
+    EXPECT_EQ(client.answer(), "task:" + id + " changed");
+    client.send(call_wait("'flow:" + id + "'"));
+    until_asleep(&conn, 1);
+    conn.exec("SELECT app.create_flow('{\"flow_id\":\"" + id + "\",\"tasks\":[]}')");
+    EXPECT_EQ(client.answer(), "flow:" + id + " changed");
+}
+
 }  // namespace
 }  // namespace belay::test
