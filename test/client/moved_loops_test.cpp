@@ -11,58 +11,23 @@
 #include "belay/provider.hpp"
 #include "belay/tasks.hpp"
 #include "belay/worker.hpp"
-#include "server.hpp"
+#include "moves.hpp"
 
 namespace belay::test {
 namespace {
 
-// Two servers. The loops know the first one, which has the hub `app`.
-class ClientMoves : public ::testing::Test {
+class ClientMoves : public WithMoves {
  protected:
-    static void SetUpTestSuite() {
-        for (auto* server : {&first, &second}) {
-            *server =
-                std::make_unique<Cluster>(Cluster::Options{.preload = true, .own_identity = true});
-            (*server)->connect().exec("CREATE EXTENSION belay");
-        }
-    }
-    static void TearDownTestSuite() {
-        first.reset();
-        second.reset();
-    }
     void SetUp() override {
-        first->connect().exec("SELECT belay.create_hub('app')");
+        WithMoves::SetUp();
         connection_.emplace(options());
         hub_.emplace(*connection_, "app");
     }
     void TearDown() override {
+        hub_.reset();
         connection_.reset();
-        for (auto* server : {first.get(), second.get()}) {
-            Conn conn = server->connect();
-            conn.exec("SELECT belay.remove_hub_place('app')");
-            if (conn.value("SELECT count(*) FROM belay.hubs") != "0") {
-                conn.exec("SELECT belay.drop_hub('app', true)");
-            }
-        }
+        WithMoves::TearDown();
     }
-
-    static ConnectionOptions options() { return {.conninfo = first->conninfo()}; }
-
-    // The steps of docs/scale-out.md. 1: the first server refuses all calls.
-    static void leave() {
-        const Connection there({.conninfo = second->conninfo()});
-        first->connect().exec("SELECT belay.set_hub_place('app', '" +
-                              std::string(PQhost(there.raw())) + "', " + PQport(there.raw()) + ")");
-    }
-    // 2 and 3: the second server has the hub.
-    static void arrive() {
-        const std::string dump = first->file("app.sql");
-        first->run({"pg_dump", "-n", "app", "-f", dump});
-        second->run({"psql", "-X", "-q", "-1", "-v", "ON_ERROR_STOP=1", "-f", dump});
-        second->connect().exec("SELECT belay.remove_hub_place('app')");
-    }
-    // 4: the first server keeps only the place.
-    static void forget() { first->connect().exec("SELECT belay.drop_hub('app')"); }
 
     // What a loop reports.
     template <typename Event>
@@ -76,9 +41,7 @@ class ClientMoves : public ::testing::Test {
     }
     bool has_missed_the_hub() {
         const std::lock_guard lock(mutex_);
-        return std::ranges::any_of(errors_, [](const std::string& text) {
-            return text.find("schema \"app\" does not exist") != std::string::npos;
-        });
+        return std::ranges::any_of(errors_, misses_the_hub);
     }
 
     // How often each was settled.
@@ -105,8 +68,6 @@ class ClientMoves : public ::testing::Test {
         turnstile.open();
     }
 
-    static inline std::unique_ptr<Cluster> first;
-    static inline std::unique_ptr<Cluster> second;
     std::optional<Connection> connection_;
     std::optional<Hub> hub_;
     std::mutex mutex_;
