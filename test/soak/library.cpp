@@ -322,7 +322,6 @@ void play(Shared* shared, const Player& player, const std::string& journal_path)
         starter.run();
         return;
     }
-    obey_sigterm();
     Desk desk(journal_path, player.seed);
     const int lease_ms = std::max(shared->most_lease_ms, 500);
     if (player.role == Role::kDurable) {
