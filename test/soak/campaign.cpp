@@ -12,6 +12,8 @@
 #include <sstream>
 #include <thread>
 
+#include "serve.hpp"
+
 namespace belay::test::soak {
 
 using std::to_string;
@@ -29,10 +31,6 @@ constexpr Role kCrew[] = {
     Role::kEvents,  Role::kSender, Role::kStarter,   Role::kDurable, Role::kDurable,
     Role::kWorker,  Role::kWorker, Role::kDashboard, Role::kViewer,
 };
-
-void rest(int64_t ms) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
-}
 
 std::vector<std::string> settings() {
     return {
@@ -135,12 +133,24 @@ void Campaign::start_client(Crew* crew, Role role) {
     const int number = ++clients_;
     std::cout.flush();
     const pid_t parent = getpid();
+    // A SIGTERM that comes before the child is ready for it waits.
+    sigset_t term;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    sigprocmask(SIG_BLOCK, &term, nullptr);
     const pid_t child = fork();
+    if (child != 0) {
+        sigprocmask(SIG_UNBLOCK, &term, nullptr);
+    }
     if (child < 0) {
         throw std::runtime_error("cannot fork");
     }
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (is_program(role)) {
+            obey_sigterm();
+        }
+        sigprocmask(SIG_UNBLOCK, &term, nullptr);
         int code = 0;
         try {
             if (getppid() == parent) {
@@ -327,8 +337,11 @@ void Campaign::terminate_program() {
     kill(process.pid, SIGCONT);
     kill(process.pid, SIGTERM);
     const int status = await_end(process.pid);
-    report_.findings.expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "client",
-                            [] { return "a program that was asked to end died"; });
+    report_.findings.expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "client", [&] {
+        return "a program of role " + to_string(static_cast<int>(process.role)) +
+               " that was asked to end died of signal " + to_string(WTERMSIG(status)) + ", code " +
+               to_string(WEXITSTATUS(status));
+    });
     start_client(&crew_, process.role);
 }
 

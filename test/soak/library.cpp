@@ -19,6 +19,8 @@ namespace {
 constexpr const char* kPool = "pool";  // the tag of activities that workers serve
 constexpr int64_t kModulus = 1'000'000'007;
 constexpr auto kDrain = 3s;
+// A program that is to end waits that long, perhaps in several calls, for a server that is gone.
+constexpr auto kReconnect = 3s;
 
 int64_t stepped(int64_t number) {
     return (number * 3 + 1) % kModulus;
@@ -131,7 +133,7 @@ Durable<int64_t> run_root(Context context, int64_t input) {
 
 std::unique_ptr<Runtime> make_runtime(const std::string& conninfo, int lease_ms, Desk* desk) {
     auto runtime = std::make_unique<Runtime>(RuntimeOptions{
-        .connection = {.conninfo = conninfo},
+        .connection = {.conninfo = conninfo, .reconnect_timeout = kReconnect},
         .hub = "lib",
         .executors = 2,
         .activity_concurrency = 3,
@@ -202,7 +204,7 @@ belay::Outcome run_task(Task& task, int lease_ms, Desk* desk) {
 
 std::unique_ptr<Worker> make_worker(const std::string& conninfo, int lease_ms, Desk* desk) {
     auto worker = std::make_unique<Worker>(WorkerOptions{
-        .connection = {.conninfo = conninfo},
+        .connection = {.conninfo = conninfo, .reconnect_timeout = kReconnect},
         .hub = "lib",
         .concurrency = 4,
         .connections = 2,
@@ -322,7 +324,6 @@ void play(Shared* shared, const Player& player, const std::string& journal_path)
         starter.run();
         return;
     }
-    obey_sigterm();
     Desk desk(journal_path, player.seed);
     const int lease_ms = std::max(shared->most_lease_ms, 500);
     if (player.role == Role::kDurable) {

@@ -13,7 +13,7 @@
 
 namespace belay::test::soak {
 
-// Set by SIGTERM, once obey_sigterm() was called.
+// Set by a SIGTERM, in a process that has called obey_sigterm().
 inline volatile sig_atomic_t asked_to_end = 0;
 
 inline void obey_sigterm() {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -91,6 +92,11 @@ std::string between(const std::string& text, std::string_view before, std::strin
     return text.substr(begin, text.find(after, begin) - begin);
 }
 
+std::string body_of(const std::string& answer) {
+    const auto end = answer.find("\r\n\r\n");
+    return end == std::string::npos ? "" : answer.substr(end + 4);
+}
+
 class Viewer {
  public:
     Viewer(Shared* shared, const Player& player, const std::string& journal_path)
@@ -135,7 +141,7 @@ class Viewer {
     void note(const std::string& kind, const std::string& what, const std::string& answer) {
         status_ = answer.size() > 12 ? std::atoi(answer.c_str() + 9) : 0;
         ++shared_->calls;
-        journal_.begin(kind + " " + to_string(status_), {what, answer.substr(0, 300)});
+        journal_.begin(kind + " " + to_string(status_), {what, body_of(answer).substr(0, 300)});
         journal_.end(Outcome::kDone, {});
         if (status_ == 401 || status_ == 403 || status_ == 0) {
             cookie_.clear();  // another dashboard has taken its place
@@ -207,7 +213,7 @@ class Viewer {
 }  // namespace
 
 void serve_dashboard(Shared* shared, const std::string& journal_path) {
-    obey_sigterm();
+    std::signal(SIGPIPE, SIG_IGN);  // as `belay dashboard` does
     serve(shared, [&](const std::string& conninfo) {
         auto dashboard = std::make_unique<Dashboard>(tool::dashboard::Options{
             .dsn = conninfo, .listen = "127.0.0.1:0", .token_file = token_file(journal_path)});
