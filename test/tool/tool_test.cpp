@@ -66,12 +66,12 @@ class ToolProgram : public WithPrograms {
 TEST_F(ToolProgram, HasHelpForEverything) {
     const std::string help = text({"--help"});
     for (const char* command :
-         {"hubs",         "pause",      "resume",        "top",     "instances", "show",
-          "history",      "explain",    "start",         "raise",   "cancel",    "queue",
-          "dead-letters", "run-worker", "subscriptions", "events",  "tasks",     "task",
-          "revoke",       "replay",     "priority",      "queues",  "flows",     "flow",
-          "schedules",    "waitpoints", "signal",        "approve", "send",      "receive",
-          "status",       "await",      "completion",    "retry",   "terminate"}) {
+         {"hubs",    "move",         "pause",      "resume",        "top",     "instances",
+          "show",    "history",      "explain",    "start",         "raise",   "cancel",
+          "queue",   "dead-letters", "run-worker", "subscriptions", "events",  "tasks",
+          "task",    "revoke",       "replay",     "priority",      "queues",  "flows",
+          "flow",    "schedules",    "waitpoints", "signal",        "approve", "send",
+          "receive", "status",       "await",      "completion",    "retry",   "terminate"}) {
         EXPECT_NE(help.find(std::string("  ") + command), std::string::npos) << command;
         EXPECT_NE(text({command, "--help"}).find("Usage: belay " + std::string(command)),
                   std::string::npos)

@@ -57,7 +57,8 @@ class Error : public std::runtime_error {
     // As retryable(), and the library has tried as often as it does.
     bool retry_exhausted() const noexcept { return facts_.retry_exhausted; }
 
-    // The connection is gone; the next call makes a new one.
+    // The connection is gone, or goes: its server does not have a hub that was followed there or
+    // from there (3F000). The next call makes a new one.
     bool connection_lost() const noexcept { return facts_.connection_lost; }
 
     // It is not known whether the call has taken effect. For an ack: drop the item; if work
