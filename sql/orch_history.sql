@@ -156,7 +156,7 @@ BEGIN
 END $$;
 SELECT pg_temp.fetched() AS history;
 -- It is believed: a text that the owner puts there instead is handed out as it stands. Without it the text is looked at.
-UPDATE orch_history.history_turns SET event_data[1] = '{"a":"\u0000"}' WHERE (instance_id, last_event_id) = ('known', 2);
+UPDATE orch_history.history_turns SET event_data[1] = '{"a":"\u0000"}' WHERE instance_id = 'known' AND last_event_id = 2;
 SELECT pg_temp.fetched() AS history;
 UPDATE orch_history.history_turns SET jsonb_bytes = NULL WHERE instance_id = 'known';
 SELECT pg_temp.fetched() AS history;
