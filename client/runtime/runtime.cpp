@@ -62,6 +62,14 @@ DispatcherOptions dispatcher_options(const RuntimeOptions& options) {
             .clock = options.clock};
 }
 
+// One limit for all connections of a runtime, those of system activities included.
+RuntimeOptions with_limit(RuntimeOptions options) {
+    if (!options.connection.reconnect_limit) {
+        options.connection.reconnect_limit = std::make_shared<ReconnectLimit>();
+    }
+    return options;
+}
+
 WorkerOptions worker_options(const RuntimeOptions& options) {
     return {.connection = options.connection,
             .hub = options.hub,
@@ -126,7 +134,7 @@ std::optional<engine::StoredFacts> stored_facts(const TurnContext& turn) {
 
 struct Runtime::Impl {
     explicit Impl(RuntimeOptions given)
-        : options(std::move(given)), cache(limits_of(options)), worker([this] {
+        : options(with_limit(std::move(given))), cache(limits_of(options)), worker([this] {
               WorkerOptions its_options = worker_options(options);
               its_options.on_event = [this](const WorkerEvent& event) { after_activity(event); };
               return its_options;

@@ -127,6 +127,10 @@ struct Connection::Impl {
     // Throws what a failed connection attempt says.
     void connect(const Where& where) {
         drop();
+        const auto& limit = options.reconnect_limit;
+        if (limit && limit->gave_up()) {
+            throw_lost("the server is gone, and reconnect_limit has passed", false, where);
+        }
         const Conninfo conninfo(options.conninfo, servers.place());
         ConnPointer made(PQconnectdbParams(conninfo.keywords.data(), conninfo.values.data(), 1));
         if (!made) {
@@ -134,6 +138,9 @@ struct Connection::Impl {
         }
         ++round_trips;
         if (PQstatus(made.get()) != CONNECTION_OK) {
+            if (limit) {
+                limit->note_failure();
+            }
             throw Error({.message = trimmed(PQerrorMessage(made.get())), .connection_lost = true},
                         where);
         }
@@ -177,13 +184,15 @@ struct Connection::Impl {
     // Makes the connection again, with pauses, until the deadline.
     void connect_patiently(const Where& where) {
         const auto deadline = std::chrono::steady_clock::now() + options.reconnect_timeout;
+        const auto& limit = options.reconnect_limit;
         for (int n = 0;; ++n) {
             try {
                 connect(where);
                 return;
             } catch (const Error& error) {
                 const auto pause = reconnect_pause(n);
-                if (std::chrono::steady_clock::now() + pause >= deadline) {
+                const auto next = std::chrono::steady_clock::now() + pause;
+                if (next >= deadline || (limit && next >= limit->time())) {
                     ErrorFacts facts = error.facts();
                     facts.timed_out = true;
                     throw Error(std::move(facts), where);

@@ -121,7 +121,7 @@ struct Dispatcher::Impl : WorkLoop<Turn> {
     void run_sharing_slots() {
         if (options.share_slots) {
             slots.emplace(
-                SlotKeeperOptions{.connection = options.connection,
+                SlotKeeperOptions{.connection = loop_options().connection,
                                   .hub = options.hub,
                                   .queue = ProviderQueue::kOrchestrator,
                                   .owner = options.owner_id,

@@ -33,7 +33,11 @@ struct EventReader::Impl {
     std::atomic<bool> stopping = false;
     Interrupt interrupt = {};
 
-    explicit Impl(ReaderOptions given) : options(std::move(given)) {}
+    explicit Impl(ReaderOptions given) : options(std::move(given)) {
+        if (!options.connection.reconnect_limit) {
+            options.connection.reconnect_limit = std::make_shared<ReconnectLimit>();
+        }
+    }
 
     void told(Kind kind, std::size_t events, std::string message = "") const noexcept {
         tell(options.on_event, {.kind = kind, .events = events, .message = std::move(message)});
@@ -116,6 +120,7 @@ void EventReader::run(const EventHandler& handler) {
 }
 
 void EventReader::stop() noexcept {
+    impl_->options.connection.reconnect_limit->set(SteadyClock::now());
     impl_->stopping = true;
     impl_->interrupt.signal();
 }

@@ -218,9 +218,9 @@ void Settler::stop_receiving() {
     ended_changed_.notify_all();
 }
 
-bool Settler::await_idle(Milliseconds timeout) {
+bool Settler::await_idle(SteadyClock::time_point end) {
     std::unique_lock lock(mutex_);
-    return idle_.wait_for(lock, timeout, [this] {
+    return idle_.wait_until(lock, end, [this] {
         return running_ == 0 && under_way_ == 0 && buffer_.empty() && ended_.empty();
     });
 }
@@ -612,7 +612,9 @@ PooledConnection Settler::take_connection() {
             return pool_.take(kPatience);
         } catch (const Error& error) {
             const auto pause = reconnect_pause(n);
-            if (!error.connection_lost() || SteadyClock::now() + pause >= deadline) {
+            const auto next = SteadyClock::now() + pause;
+            if (!error.connection_lost() || next >= deadline ||
+                next >= options_.reconnect_limit->time()) {
                 throw;
             }
             std::this_thread::sleep_for(pause);

@@ -135,7 +135,9 @@ struct SettlerOptions {
     bool adapts = false;  // instead, it grows from 0 as handlers need it
     int prefetch_threshold = 1;
     Milliseconds prefetch_max_age{10000};
+    // As of ConnectionOptions.
     Milliseconds reconnect_timeout{30000};
+    std::shared_ptr<ReconnectLimit> reconnect_limit = std::make_shared<ReconnectLimit>();
     // What to lease.
     std::optional<ClaimOptions> tasks = {};
     std::optional<FetchOptions> activities = {};
@@ -162,7 +164,7 @@ class Settler {
     void stop_receiving();
 
     // Waits until no handler runs and everything is settled. False if that takes longer.
-    bool await_idle(Milliseconds timeout);
+    bool await_idle(std::chrono::steady_clock::time_point end);
 
     // Settles the rest, when the handlers' threads have ended.
     void finish();

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -90,6 +91,10 @@ class WaitLoop {
     virtual ~WaitLoop() = default;
 
     void stop() noexcept {
+        // A server that is gone is waited for no longer than handlers are. First, because the drain
+        // reads it.
+        options_.connection.reconnect_limit->set(std::chrono::steady_clock::now() +
+                                                 options_.drain_timeout);
         stopping_ = true;
         interrupt_.signal();
     }
@@ -105,6 +110,9 @@ class WaitLoop {
                          .sqlstate = "QB006"});
         }
         options.keeper.on_error = [this](const std::exception& error) { tell_error(error); };
+        if (!options.connection.reconnect_limit) {
+            options.connection.reconnect_limit = std::make_shared<ReconnectLimit>();
+        }
         options_ = std::move(options);
     }
 
@@ -222,6 +230,11 @@ class WaitLoop {
     };
 
     const LoopOptions& loop_options() const { return options_; }
+
+    // When the drain takes their work from handlers; known after stop().
+    std::chrono::steady_clock::time_point end_of_drain() const {
+        return options_.connection.reconnect_limit->time();
+    }
 
  private:
     // Sleeps, unless the loop is to stop.

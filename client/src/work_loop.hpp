@@ -185,7 +185,7 @@ class WorkLoop : public WaitLoop {
         changed_.notify_all();
         give_back_unused(pool, unused);
         std::unique_lock lock(mutex_);
-        if (changed_.wait_for(lock, loop_options().drain_timeout, [this] { return busy_ == 0; })) {
+        if (changed_.wait_until(lock, end_of_drain(), [this] { return busy_ == 0; })) {
             return;
         }
         for (LeaseBase* lease : active_) {

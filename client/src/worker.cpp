@@ -136,7 +136,8 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
             .adapts = !options.prefetch,
             .prefetch_threshold = prefetch_threshold(),
             .prefetch_max_age = options.prefetch_max_age.value_or(options.lease / 3),
-            .reconnect_timeout = options.connection.reconnect_timeout};
+            .reconnect_timeout = options.connection.reconnect_timeout,
+            .reconnect_limit = loop_options().connection.reconnect_limit};
         if (!handlers.empty()) {
             made.tasks = claim_options;
         }
@@ -177,7 +178,7 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
     void drain(Settler& own, Pool& pool, std::deque<Active>& active,
                std::vector<std::jthread>& threads) {
         own.stop_receiving();
-        if (!own.await_idle(options.drain_timeout)) {
+        if (!own.await_idle(end_of_drain())) {
             for (Active& one : active) {
                 const std::lock_guard lock(one.mutex);
                 if (one.lease != nullptr) {

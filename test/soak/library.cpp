@@ -19,8 +19,6 @@ namespace {
 constexpr const char* kPool = "pool";  // the tag of activities that workers serve
 constexpr int64_t kModulus = 1'000'000'007;
 constexpr auto kDrain = 3s;
-// A program that is to end waits that long, perhaps in several calls, for a server that is gone.
-constexpr auto kReconnect = 3s;
 
 int64_t stepped(int64_t number) {
     return (number * 3 + 1) % kModulus;
@@ -133,7 +131,7 @@ Durable<int64_t> run_root(Context context, int64_t input) {
 
 std::unique_ptr<Runtime> make_runtime(const std::string& conninfo, int lease_ms, Desk* desk) {
     auto runtime = std::make_unique<Runtime>(RuntimeOptions{
-        .connection = {.conninfo = conninfo, .reconnect_timeout = kReconnect},
+        .connection = {.conninfo = conninfo},
         .hub = "lib",
         .executors = 2,
         .activity_concurrency = 3,
@@ -204,7 +202,7 @@ belay::Outcome run_task(Task& task, int lease_ms, Desk* desk) {
 
 std::unique_ptr<Worker> make_worker(const std::string& conninfo, int lease_ms, Desk* desk) {
     auto worker = std::make_unique<Worker>(WorkerOptions{
-        .connection = {.conninfo = conninfo, .reconnect_timeout = kReconnect},
+        .connection = {.conninfo = conninfo},
         .hub = "lib",
         .concurrency = 4,
         .connections = 2,

@@ -22,6 +22,7 @@
 // signalled from any thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -166,6 +167,40 @@ class Interrupt {
     int write_ = -1;
 };
 
+// Ends the patience of connections that share it, once and for all. From its time on a connection
+// that is lost is tried to be made again once; after the first of these attempts that has failed,
+// no connection that shares the limit is made any more, and calls fail at once. Thread-safe.
+class ReconnectLimit {
+ public:
+    using Steady = std::chrono::steady_clock;
+
+    // The first call counts. Safe in a signal handler.
+    void set(Steady::time_point time) noexcept {
+        Steady::rep none = kNone;
+        time_.compare_exchange_strong(none, time.time_since_epoch().count());
+    }
+
+    // time_point::max() if it is not set.
+    Steady::time_point time() const noexcept {
+        return Steady::time_point(Steady::duration(time_.load()));
+    }
+
+    // An attempt to connect has failed. It counts if the limit has passed.
+    void note_failure() noexcept {
+        if (Steady::now() >= time()) {
+            gave_up_ = true;
+        }
+    }
+    bool gave_up() const noexcept { return gave_up_; }
+
+ private:
+    static constexpr Steady::rep kNone = Steady::duration::max().count();
+    static_assert(std::atomic<Steady::rep>::is_always_lock_free);
+
+    std::atomic<Steady::rep> time_ = kNone;
+    std::atomic<bool> gave_up_ = false;
+};
+
 struct ConnectionOptions {
     // As libpq understands it: "host=... dbname=...", a URI, or "" for the environment.
     std::string conninfo = {};
@@ -178,6 +213,9 @@ struct ConnectionOptions {
     bool async_leases = true;
     // How long a lost connection is tried to be made again before the call fails.
     std::chrono::milliseconds reconnect_timeout{30000};
+    // Ends that earlier. Worker, Dispatcher, Runtime and EventReader set it when they are to stop;
+    // those that are given none make one of their own.
+    std::shared_ptr<ReconnectLimit> reconnect_limit = {};
     // Go to the server that has the hub, if another one was asked.
     bool follow_redirects = true;
     // The servers that may be sent this connection's password in that way: names, or domains with a

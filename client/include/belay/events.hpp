@@ -114,7 +114,8 @@ class EventReader {
     // arguments are wrong; continues after everything else.
     void run(const EventHandler& handler);
 
-    // Lets run() return once the batch that it is at is dealt with.
+    // Lets run() return once the batch that it is at is dealt with. A server that is gone is not
+    // waited for: the batch is delivered again.
     void stop() noexcept;
 
  private:

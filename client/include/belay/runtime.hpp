@@ -120,9 +120,10 @@ class Runtime : public detail::Registrar<Task> {
     Runtime& operator=(const Runtime&) = delete;
 
     // Works until stop(): then running turns and activities may finish until drain_timeout, and no
-    // lease is left. Fetches turns only if an orchestration is registered, and activities only if
-    // an activity is. Throws if the server cannot be reached at the start, and std::logic_error if
-    // nothing is registered or this runtime has run before.
+    // lease is left; a server that is gone is waited for no longer, either. Fetches turns only if
+    // an orchestration is registered, and activities only if an activity is. Throws if the server
+    // cannot be reached at the start, and std::logic_error if nothing is registered or this runtime
+    // has run before.
     void run();
     void stop() noexcept;
     RuntimeStats stats() const;

@@ -137,7 +137,8 @@ class Worker {
     // drain_timeout and are settled, the rest is released without counting the attempt. No lease is
     // left. Returns when all handlers have returned, so they have to obey their stop_token. Throws
     // if there is no handler, and if the server cannot be reached at the start; later it waits for
-    // the server to come back.
+    // the server to come back, but after stop() no longer than drain_timeout: then leases that
+    // cannot be released end by themselves, and on_event receives the errors.
     void run();
 
     void stop() noexcept;
