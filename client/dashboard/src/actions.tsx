@@ -63,7 +63,7 @@ async function run(call: ActionCall, args: Record<string, unknown>, reason: stri
   if (name === null) return false;
   try {
     const answer = await post<ActionResult>(hubPath(name, ["actions"]), { action: call.action, args, reason, key, dry_run: false });
-    tell(answer.effective ? "ok" : "note", `${named(call, ", ")}: ${answer.message}`, answer.result);
+    tell(answer.effective ? "ok" : "note", `${named(call, ", ")}: ${answer.message}`, answer.result, answer.sql);
     call.onDone?.();
     return true;
   } catch (error) {

@@ -302,7 +302,8 @@ export interface InstanceRow {
   execution: number | null;
   custom_status: string | null;
   parent_id: string | null;
-  created_at_ms: number;
+  /** Null: it has messages, and no start. */
+  created_at_ms: number | null;
   updated_at_ms: number;
   ended_at_ms: number | null;
 }
@@ -323,7 +324,7 @@ export interface Instance extends Answer {
   execution: number | null;
   executions: Execution[];
   parent_id: string | null;
-  created_at_ms: number;
+  created_at_ms: number | null;
   updated_at_ms: number;
   input: Body;
   output: Body;
@@ -632,6 +633,9 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the database cannot be reached. The dashboard answers with 503 for other reasons, too. */
+export const isAway = (problem: Problem): boolean => problem.error === "database_away";
+
 /** Path before `/assets/…`: what a proxy put in front. */
 export const base = ((): string => {
   const url = typeof document === "undefined" ? "" : import.meta.url;
@@ -667,6 +671,8 @@ async function call<T>(method: string, path: string, body: unknown, signal?: Abo
   try {
     answer = text === "" ? null : JSON.parse(text);
   } catch {
+    // A proxy answers for a server that does not.
+    if (response.status >= 502 && response.status <= 504) throw report(new ApiError(0, { error: "unreachable", message: "The dashboard's server does not answer." }));
     throw report(new ApiError(response.status, { error: "not_json", message: `The server answered with status ${response.status} and no JSON.` }));
   }
   if (!response.ok) {

@@ -5,7 +5,7 @@ import { del } from "./api";
 import { Dialog } from "./components/dialog";
 import { Empty, Loading, PageHead } from "./components/bits";
 import { Menu } from "./components/menu";
-import { copy } from "./components/sql";
+import { copy, Sql } from "./components/sql";
 import { count, visible } from "./format";
 import { keyList } from "./keys";
 import { streamState, want } from "./live";
@@ -31,8 +31,8 @@ import { Task } from "./screens/task";
 import { Tasks } from "./screens/tasks";
 import { WorkItems } from "./screens/work_items";
 import { Workers } from "./screens/workers";
-import { asked, away, change, dismiss, glance, go, hub, hubLink, link, me, notices, rights, route, screen, second, settings, tell, updated, zone } from "./state";
-import { browserZone, clock, clockError, duration, relative, serverNow } from "./time";
+import { answered, asked, away, change, dismiss, glance, go, hub, hubLink, link, me, notices, rights, route, screen, second, settings, tell, updated, zone } from "./state";
+import { browserZone, clock, clockError, duration, relative } from "./time";
 
 interface Place {
   name: string;
@@ -128,7 +128,7 @@ function Banners() {
   const list: { tone: string; text: string; button?: [string, () => void] }[] = [];
   const g = glance.value;
   if (updated.value) list.push({ tone: "note", text: "belay was updated.", button: ["Reload", () => location.reload()] });
-  if (away.value) list.push({ tone: "bad", text: `${away.value.what === "database" ? "The database is away" : "The dashboard does not answer"} since ${clock(away.value.since, zone.value)}. The page shows the last data, from ${duration(serverNow() - away.value.since)} ago, and keeps trying.` });
+  if (away.value) list.push({ tone: "bad", text: `${away.value.what === "database" ? "The database is away" : "The dashboard does not answer"} since ${clock(away.value.since, zone.value)}. The page shows the last data${answered.value === 0 ? "" : `, from ${relative(answered.value)}`}, and keeps trying.` });
   if (me.value?.standby) list.push({ tone: "warn", text: "Read-only: this server is a standby." });
   else if (me.value?.read_only) list.push({ tone: "note", text: "This dashboard is read-only." });
   for (const p of g?.paused ?? []) list.push({ tone: "warn", text: `Paused: ${p.queue}${p.reason ? `, "${visible(p.reason)}"` : ""}${p.by ? ` by ${visible(p.by)}` : ""}${p.at_ms === null ? "" : ` ${relative(p.at_ms)}`}` });
@@ -363,6 +363,12 @@ function Notices() {
           <div>
             <p>{visible(n.text)}</p>
             {n.detail && <pre class="notice-detail">{n.detail}</pre>}
+            {n.sql && (
+              <details>
+                <summary>SQL</summary>
+                <Sql text={n.sql} />
+              </details>
+            )}
           </div>
           <button type="button" class="icon-button" aria-label="Close the message" onClick={() => dismiss(n.id)}>
             ✕

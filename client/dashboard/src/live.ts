@@ -2,7 +2,7 @@
 // BroadcastChannel passes messages on; without them each tab has its own.
 import { effect, signal } from "@preact/signals";
 import { base, post, type BulkJob, type Glance, type HubEvent } from "./api";
-import { asked, me, noteGlance, settings, updated, version } from "./state";
+import { asked, askMe, me, noteAway, noteGlance, settings, updated, version } from "./state";
 
 export type Message =
   | { type: "hello"; version: string; id: string }
@@ -10,6 +10,7 @@ export type Message =
   | { type: "changed"; hub: string; what: string; id: string }
   | { type: "events"; hub: string; rows: HubEvent[] }
   | { type: "bulk"; hub: string; job: BulkJob }
+  | { type: "away" }
   | { type: "bye" };
 
 type Peer = { type: "message"; message: Message } | { type: "wants"; tab: string; wants: string[] } | { type: "who" };
@@ -69,6 +70,12 @@ function deliver(message: Message): void {
     case "glance":
       if (settings.value.live) noteGlance(message.glance);
       break;
+    case "away":
+      noteAway("database");
+      break;
+    case "bye":
+      // Whether the dashboard is gone, or only the session, or neither.
+      void askMe();
   }
   if (message.type === "bye" || !settings.value.live) return;
   for (const listener of listeners) listener(message);
@@ -83,6 +90,11 @@ if (channel) {
       if (leading) void updateWatches();
     } else if (peer.type === "who") announce();
   };
+}
+
+function tellAll(message: Message): void {
+  channel?.postMessage({ type: "message", message } satisfies Peer);
+  deliver(message);
 }
 
 async function updateWatches(): Promise<void> {
@@ -112,8 +124,8 @@ function open(): void {
   const on = <T>(name: string, make: (data: T) => Message): void =>
     stream.addEventListener(name, (event) => {
       const message = make(JSON.parse((event as MessageEvent<string>).data) as T);
-      channel?.postMessage({ type: "message", message } satisfies Peer);
-      deliver(message);
+      if (message.type === "bye") return lost();
+      tellAll(message);
       if (message.type === "hello") {
         streamId = message.id;
         watched = new Set();
@@ -121,13 +133,13 @@ function open(): void {
         channel?.postMessage({ type: "who" } satisfies Peer);
         announce();
       }
-      if (message.type === "bye") lost();
     });
   on<{ version: string; id: string }>("hello", (d) => ({ type: "hello", ...d }));
   on<Glance>("glance", (d) => ({ type: "glance", glance: d }));
   on<{ hub: string; what: string; id: string }>("changed", (d) => ({ type: "changed", ...d }));
   on<{ hub: string; rows: HubEvent[] }>("events", (d) => ({ type: "events", ...d }));
   on<{ hub: string; job: BulkJob }>("bulk", (d) => ({ type: "bulk", ...d }));
+  on<object>("away", () => ({ type: "away" }));
   on<object>("bye", () => ({ type: "bye" }));
   stream.onerror = () => lost();
 }
@@ -136,6 +148,7 @@ function lost(): void {
   close();
   if (!leading) return;
   streamState.value = "lost";
+  tellAll({ type: "bye" });
   reconnect ??= setTimeout(
     () => {
       reconnect = null;

@@ -1,6 +1,6 @@
 // State of the page that more than one screen needs.
 import { signal, computed, batch } from "@preact/signals";
-import { ApiError, base, get, observers, post, setCsrf, type Me, type Glance } from "./api";
+import { ApiError, base, get, isAway, observers, post, setCsrf, type Me, type Glance } from "./api";
 import { href as makeHref, parse, type Query, type Route } from "./router";
 import { browserZone, serverNow, validZone } from "./time";
 
@@ -97,9 +97,22 @@ export function may(action: string): boolean {
 
 /** Since when the server or the database cannot be reached. */
 export const away = signal<{ since: number; what: "database" | "server" } | null>(null);
+/** When the last data came, by the server's clock. */
+export const answered = signal(0);
 export const updated = signal(false);
 
-export async function askMe(): Promise<void> {
+/** How users log in: token, postgres or proxy. */
+export const loginMode = (typeof document === "undefined" ? null : document.querySelector("meta[name=belay-login]")?.getAttribute("content")) ?? "token";
+
+function toLogin(): void {
+  if (route.value.path[0] !== "login") go(link(["login"], { next: location.pathname.slice(base.length) + location.search }), true);
+  me.value = null;
+}
+
+let asking = false;
+/** Whether there is an answer. */
+export async function askMe(): Promise<boolean> {
+  asking = true;
   try {
     const answer = await get<Me>("/me");
     batch(() => {
@@ -108,9 +121,14 @@ export async function askMe(): Promise<void> {
       asked.value = true;
       if (answer.versions.dashboard !== version) updated.value = true;
     });
+    return true;
   } catch (error) {
     asked.value = true;
     if (!(error instanceof ApiError)) throw error;
+    if (error.status === 401) toLogin();
+    return false;
+  } finally {
+    asking = false;
   }
 }
 
@@ -124,6 +142,7 @@ export const returned = signal(0);
 
 observers.push((error) => {
   if (error === null) {
+    answered.value = serverNow();
     if (away.value !== null) {
       away.value = null;
       returned.value++;
@@ -132,19 +151,25 @@ observers.push((error) => {
     return;
   }
   if (error.status === 401) {
-    if (route.value.path[0] !== "login") go(link(["login"], { next: location.pathname.slice(base.length) + location.search }), true);
-    me.value = null;
+    // Behind a proxy that logs users in, the question who we are begins a new session.
+    if (loginMode !== "proxy") toLogin();
+    else if (!asking) void askMe().then((known) => known && returned.value++);
     return;
   }
-  if (error.status !== 0 && error.status !== 503) return;
-  away.value ??= { since: serverNow(), what: error.status === 0 ? "server" : "database" };
+  // A read that was cut off (57014) or met too many others (busy) says nothing of the database.
+  if (error.status === 0 || isAway(error.problem)) noteAway(error.status === 0 ? "server" : "database");
+});
+
+/** Greys the page and asks again after 1, 2, 4 … 30 s. */
+export function noteAway(what: "database" | "server"): void {
+  if (away.value?.what !== what) away.value = { since: away.value?.since ?? serverNow(), what };
   if (retry !== null) return;
   retry = setTimeout(() => {
     retry = null;
     void askMe();
   }, pause);
   pause = Math.min(30_000, pause * 2);
-});
+}
 
 export async function logIn(body: Record<string, string>): Promise<void> {
   const answer = await post<{ csrf: string }>("/session", body);
@@ -156,6 +181,7 @@ export async function logIn(body: Record<string, string>): Promise<void> {
 
 export const glances = signal<ReadonlyMap<string, Glance>>(new Map());
 export function noteGlance(glance: Glance): void {
+  answered.value = serverNow();
   glances.value = new Map(glances.value).set(glance.hub, glance);
 }
 export const glance = computed(() => (hub.value !== null ? (glances.value.get(hub.value) ?? null) : null));
@@ -167,12 +193,13 @@ export interface Notice {
   tone: "ok" | "bad" | "note";
   text: string;
   detail?: string;
-  path?: string[];
+  /** The statement that ran. */
+  sql?: string;
 }
 export const notices = signal<Notice[]>([]);
 let lastNotice = 0;
-export function tell(tone: Notice["tone"], text: string, detail?: string, path?: string[]): void {
-  const notice: Notice = { id: ++lastNotice, tone, text, ...(detail ? { detail } : {}), ...(path ? { path } : {}) };
+export function tell(tone: Notice["tone"], text: string, detail?: string, sql?: string): void {
+  const notice: Notice = { id: ++lastNotice, tone, text, ...(detail ? { detail } : {}), ...(sql ? { sql } : {}) };
   notices.value = [...notices.value.slice(-4), notice];
 }
 export function dismiss(id: number): void {

@@ -1,7 +1,7 @@
 // States, reasons and errors in sentences.
 import { duration, relative } from "./time";
-import { number } from "./format";
-import type { Problem, Reason } from "./api";
+import { number, plural } from "./format";
+import { isAway, type Problem, type Reason } from "./api";
 
 export type Tone = "ok" | "run" | "wait" | "bad" | "off";
 
@@ -65,6 +65,12 @@ const upstream = (value: unknown): { task_id: string; state: string }[] =>
       })
     : [];
 
+/** Which transaction holds something: ` of process 7, open for 4 s`, ` (prepared, move-1)`. */
+const holder = (d: Record<string, unknown>): string => {
+  const age = num(d["age_ms"]);
+  return `${d["pid"] ? ` of process ${str(d["pid"])}` : d["gid"] ? ` (prepared, ${str(d["gid"])})` : ""}${age !== null ? `, open for ${duration(age)},` : ""}`;
+};
+
 const say = (text: string, rest: Partial<Sentence> = {}): Sentence => ({ text, until: null, next: null, links: [], calm: false, ...rest });
 
 /** A reason of explain_claim as a sentence with its next step. */
@@ -80,14 +86,14 @@ export function explainClaim(row: Reason, context: Context): Sentence {
         next: { text: `See which workers serve queue ${queue}.`, path: queuePath },
       });
     case "behind":
-      return say(`${number(num(d["tasks"]))} tasks of queue ${queue} come before it.`, {
+      return say(`${plural(num(d["tasks"]) ?? 0, "task")} of queue ${queue} ${num(d["tasks"]) === 1 ? "comes" : "come"} before it.`, {
         calm: true,
         next: { text: "Raise its priority, or see the queue in claim order.", path: queuePath },
       });
     case "not_found":
       return say("The task does not exist.", { next: { text: "It may have been deleted by retention: look for its events.", path: ["h", context.hub, "events"] } });
     case "terminal":
-      return say(`It has ended: ${stateWord(str(d["state"])).word}.`, { calm: d["state"] === "completed", next: d["state"] === "completed" ? null : { text: "Replay runs it once more." } });
+      return say(`It has ended: ${stateWord(str(d["state"])).word}.`, { calm: d["state"] === "completed", next: { text: "Replay runs it once more." } });
     case "leased":
       return say(`Worker ${str(d["worker_instance"]) || str(d["worker"])} holds its lease.`, {
         until,
@@ -99,7 +105,7 @@ export function explainClaim(row: Reason, context: Context): Sentence {
         next: { text: "The next claim or the background worker settles it; check that the background worker runs.", path: ["h", context.hub, "health"] },
       });
     case "not_due":
-      return say("Its time has not come.", { until, calm: true });
+      return say("Its time has not come.", { until, calm: true, next: { text: `It joins queue ${queue} then.`, path: queuePath } });
     case "deadline_passed":
       return say("Its deadline has passed; it expires as soon as it is settled.", { next: { text: "Check that the background worker runs.", path: ["h", context.hub, "health"] } });
     case "suspended":
@@ -113,8 +119,8 @@ export function explainClaim(row: Reason, context: Context): Sentence {
         next: { text: "Wait for a place, or raise the limit of the queue.", path: queuePath },
       });
     case "queue_limits_locked":
-      return say(`An open transaction${d["pid"] ? ` of process ${str(d["pid"])}` : d["gid"] ? ` (prepared, ${str(d["gid"])})` : ""} holds the limits of queue ${queue}${num(d["age_ms"]) !== null ? `, for ${duration(num(d["age_ms"])!)}` : ""}.`, {
-        next: { text: "Claims of the queue wait for its end: look for long transactions.", path: ["h", context.hub, "health"] },
+      return say(`An open transaction${holder(d)} holds the limits of queue ${queue}.`, {
+        next: { text: "Its end lets claims go on: look for long transactions.", path: ["h", context.hub, "health"] },
       });
     case "queue_rate":
       return say(`Queue ${queue} allows ${str(d["rate_per_s"])} claims per second${until ? `; next token ${relative(until)}` : ""}.`, {
@@ -134,13 +140,14 @@ export function explainClaim(row: Reason, context: Context): Sentence {
     case "slot_not_given":
       return say(`It belongs to slot ${str(d["slot"])}, which no claim has asked for.`, { next: { text: "See which owners hold slots.", path: ["h", context.hub, "workers"] } });
     case "row_locked":
-      return say(`An open transaction${d["pid"] ? ` of process ${str(d["pid"])}` : ""} holds its row.`, {
-        next: { text: d["pid"] ? `See pg_stat_activity for process ${str(d["pid"])}.` : "Look for long transactions.", path: ["h", context.hub, "health"] },
+      return say(`An open transaction${holder(d)} holds its row.`, {
+        next: { text: d["pid"] ? `See pg_stat_activity for process ${str(d["pid"])}.` : d["gid"] ? "See pg_prepared_xacts." : "Look for long transactions.", path: ["h", context.hub, "health"] },
       });
     case "blocked_by_upstream": {
       const open = upstream(d["upstream"]);
       return say(`It waits for ${open.length === 1 ? "a task" : `${open.length} tasks`} before it.`, {
         calm: true,
+        next: { text: "See why these have not ended." },
         links: open.slice(0, 20).map((u) => ({ label: `${u.task_id} (${stateWord(u.state).word})`, path: ["h", context.hub, "tasks", u.task_id] })),
       });
     }
@@ -163,23 +170,24 @@ export function explainFetch(row: Reason, context: Context): Sentence {
   const d = row.detail ?? {};
   const text = str(d["text"]);
   const until = row.until_ms;
+  const messages: Step = { text: "See the messages.", path: ["h", context.hub, "messages"] };
   switch (row.reason) {
     case "paused":
       return say("The orchestrator queue is paused.", { next: { text: "Resume the hub.", path: ["h", context.hub, "queues"] } });
     case "locked":
-      return say("A dispatcher has leased its turn.", { until, calm: true });
+      return say("A dispatcher has leased its turn.", { until, calm: true, next: { text: "See which owners hold leases.", path: ["h", context.hub, "workers"] } });
     case "in_transaction":
-      return say("An open transaction holds the instance or one of its messages.", { next: { text: "Look for long transactions.", path: ["h", context.hub, "health"] } });
+      return say(text ? `An open transaction is in the way: ${text}.` : "An open transaction holds the instance or one of its messages.", { next: { text: "Look for long transactions.", path: ["h", context.hub, "health"] } });
     case "version_filter":
-      return say(`Its pinned version ${text} is outside the range that dispatchers ask for.`, { next: { text: "Start a dispatcher that supports this version." } });
+      return say(`Its version (${text}) is outside the range that dispatchers ask for.`, { next: { text: "Start a dispatcher that supports this version." } });
     case "no_messages":
-      return say(`Nothing is queued for it${text ? `: it waits for ${text}` : ""}.`, { calm: true });
+      return say(`Nothing is queued for it${text ? ` (${text})` : ""}.`, { calm: true, next: { text: "Its timeline shows what it has begun; Raise event sends it a message." } });
     case "not_visible":
-      return say("All its messages lie in the future.", { until, calm: true });
+      return say("All its messages lie in the future.", { until, calm: true, next: messages });
     case "start_hidden":
-      return say("It has not started; its start lies in the future.", { until, calm: true });
+      return say("It has not started; its start lies in the future.", { until, calm: true, next: messages });
     case "never_started":
-      return say("It has messages but no start.", { until, next: { text: "Start it, or its messages become dead letters." } });
+      return say(`It has messages but no start${text ? ` (${text})` : ""}.`, { until, next: { text: "Start it, or its messages become dead letters." } });
     case "dead_lettered":
       return say(text ? `It has dead letters: ${text}.` : "Its messages have used up max_attempts.", { next: { text: "Redrive or discard its dead letters.", path: ["h", context.hub, "dead-letters"] } });
     case "activity": {
@@ -187,17 +195,17 @@ export function explainFetch(row: Reason, context: Context): Sentence {
       return say(`${a ? `Activity ${a.name}${a.name ? " " : ""}#${a.id}` : text ? `Activity ${text}` : "An activity"}${a?.state === "leased" ? ` is leased${a.owner ? ` by ${a.owner}` : ""}${a.attempt > 1 ? `, attempt ${a.attempt}` : ""}` : a?.state === "delayed" ? " is delayed" : a ? " waits for a worker" : " has not completed"}.`, {
         until,
         calm: a?.state !== "ready",
-        next: a?.state === "ready" ? { text: "See the worker queue.", path: ["h", context.hub, "work-items"] } : null,
+        next: a?.owner ? { text: "See what its worker holds.", path: ["h", context.hub, "workers"] } : { text: "See the worker queue.", path: ["h", context.hub, "work-items"] },
       });
     }
     case "timer":
-      return say(`It waits for timer ${text}.`, { until, calm: true });
+      return say(`It waits for timer ${text}.`, { until, calm: true, next: messages });
     case "message":
-      return say(`A message${text ? ` ${text}` : ""} becomes visible later.`, { until, calm: true });
+      return say(`A message${text ? ` ${text}` : ""} becomes visible later.`, { until, calm: true, next: messages });
     case "event":
       return say(`It waits for event ${text}.`, { calm: true, next: { text: "Raise event sends it." } });
     case "child":
-      return say("A child has not ended.", { calm: true, links: text ? [{ label: text, path: ["h", context.hub, "instances", text] }] : [] });
+      return say("A child has not ended.", { calm: true, next: { text: "See what it waits for." }, links: text ? [{ label: text, path: ["h", context.hub, "instances", text] }] : [] });
     default:
       return say(`${row.reason}${text ? `: ${text}` : ""}`, { until });
   }
@@ -224,7 +232,7 @@ export function explainWorkItem(row: Reason, context: Context): Sentence {
     case "leased":
       return say(`It is leased${text ? ` ${text}` : ""}.`, { until, calm: true, next: workers });
     case "not_visible":
-      return say("It becomes visible later.", { until, calm: true });
+      return say("It becomes visible later.", { until, calm: true, next: { text: "It joins its queue then.", path: ["h", context.hub, "work-items"] } });
     case "session_held":
       return say(`Its ${text || "session is held"}; only that owner can fetch it.`, { until, next: { text: "See what that owner holds.", path: ["h", context.hub, "workers"] } });
     case "in_transaction":
@@ -252,7 +260,7 @@ export function errorWords(problem: Problem, status: number, hub: string | null)
   if (problem.error === "unreachable") {
     return { title: "The dashboard does not answer", text: "Its process may have ended, or the network is down. The page keeps trying.", statement: null, retry: true };
   }
-  if (status === 503) {
+  if (isAway(problem)) {
     return { title: "The database is away", text: "The page shows the last data and keeps trying to reconnect.", statement: null, retry: true };
   }
   switch (problem.sqlstate) {
@@ -271,6 +279,7 @@ export function errorWords(problem: Problem, status: number, hub: string | null)
       return { title: "Too much to look at in 2 s", text: "The read was cut off. A narrower filter, or a shorter range, finds its rows faster.", statement: null, retry: true };
   }
   if (status === 404) return { title: "There is no such object", text: said || "It may have been deleted. Search for its id, or look at the events.", statement: null, retry: true };
+  if (status === 503) return { title: "The dashboard is busy", text: `${said} Wait a moment before you try again.`.trim(), statement: null, retry: true };
   if (status === 429) return { title: "Too many requests", text: "Wait a moment before you try again.", statement: null, retry: true };
   if (status === 504) return { title: "The read took too long", text: said, statement: null, retry: true };
   return { title: problem.error.replace(/_/g, " "), text: said, statement: null, retry: true };

@@ -436,7 +436,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
     standby: state.standby,
     preloaded: state.preloaded,
     bodies: "all",
-    versions: { dashboard: state.version, library: "0.1.0", server: "15.14" },
+    versions: { dashboard: state.version, library: "1.0.0", server: "15.14" },
     actions: Object.fromEntries(Object.entries(actionTable).map(([name, [label, level, kind, reason]]) => [name, { label, level, kind, reason }])),
     hubs: state.dropped ? {} : { [hub]: { levels: levels[state.level], actions: Object.keys(actionTable).filter((a) => levels[state.level].includes(actionTable[a][1])), bulk: Object.keys(lists).filter((a) => levels[state.level].includes(actionTable[a][1])), body_filters: true, version: 1, current: true, missing: [] }, ...(hub === "app" ? { orders: { levels: levels[state.level], actions: [], bulk: [], body_filters: true, version: 1, current: false, missing: ["browse_tasks"] } } : {}) },
   });

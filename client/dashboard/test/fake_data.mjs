@@ -301,12 +301,12 @@ export function makeData(seed, now, scenario) {
     { name: evil("audit"), topics: ["operator"], lag: count(2), lag_ms: 4100, lease_until_ms: null, horizon_pid: null, created_at_ms: now - 20 * day },
     { name: evil("warehouse"), topics: null, lag: count(18_400), lag_ms: 840_000, lease_until_ms: now + 12_000, horizon_pid: 31877, created_at_ms: now - 60 * day },
   ];
-  const owners = empty ? [] : workers.map((w, i) => ({ owner_id: w, kinds: i === 2 ? ["items", "tasks"] : i === 5 ? ["sessions", "slots"] : ["tasks"], live: [4, 3, 6, 2, 1, 5][i], overdue: i === 3 ? 2 : 0, oldest_ms: i === 5 ? null : now - [4200, 9100, 31_000, 96_000, 800][i], next_deadline_ms: now + [22_000, 9000, 4000, -8000, 29_000, 15_000][i], queues: [queueNames[i % 6], ...(i === 2 ? [queueNames[5]] : [])] })).sort((a, b) => b.overdue - a.overdue);
+  const owners = empty ? [] : workers.map((w, i) => ({ owner_id: w, kinds: i === 2 ? ["items", "tasks"] : i === 5 ? ["sessions", "slots"] : ["tasks"], live: [4, 3, 6, 2, 1, 5][i], overdue: i === 3 ? 2 : 0, oldest_ms: i === 5 ? null : now - [4200, 9100, 31_000, 96_000, 800][i], next_deadline_ms: now + [22_000, 9000, 4000, -8000, 29_000, 15_000][i], queues: i === 5 ? [] : [queueNames[i]] })).sort((a, b) => b.overdue - a.overdue);
   const queues = empty
     ? []
     : queueNames.map((queue, i) => {
         const of = (state) => tasks.filter((t) => t.queue === queue && t.state === state).length;
-        return { queue, paused: i === 4, ready: count(i === 4 ? 18_231 : of("ready")), delayed: count(of("delayed")), active: count(of("active")), suspended: count(of("suspended")), blocked: count(of("blocked")), overdue: count(i === 1 ? 2 : 0), oldest_ms: i === 5 ? null : [40, 900, 12_000, 260_000, 7_300_000, 0][i], owners: i === 3 ? 0 : 2, concurrency: i === 1 ? 60 : null, rate_per_s: i === 0 ? 5 : null, burst: i === 0 ? 10 : null, rates: { in: [48, 12, 0.4, 3.2, 140, 0][i], done: [47.5, 12.2, 0.4, 0, 0, 0][i], lost: 0, failed: [0, 0.1, 0, 0.2, 0, 0][i] }, spark: spark([48, 12, 1, 3, 0, 0][i]) };
+        return { queue, paused: i === 4, ready: count(i === 4 ? 18_231 : of("ready")), delayed: count(of("delayed")), active: count(of("active")), suspended: count(of("suspended")), blocked: count(of("blocked")), overdue: count(i === 1 ? 2 : 0), oldest_ms: [40, 900, 12_000, 8400, 7_300_000, 260_000][i], owners: owners.filter((o) => o.queues.includes(queue)).length, concurrency: i === 1 ? 60 : null, rate_per_s: i === 0 ? 5 : null, burst: i === 0 ? 10 : null, rates: { in: [48, 12, 0.4, 3.2, 140, 0.1][i], done: [47.5, 12.2, 0.4, 3.1, 0, 0][i], lost: 0, failed: [0, 0.1, 0, 0.2, 0, 0][i] }, spark: spark([48, 12, 1, 3, 0, 0][i]) };
       });
   return { now, queueNames, tasks, flows, instances, histories, deadLetters, workItems, messages, events, schedules, subscriptions, owners, queues, latency, spark, rnd, bulk: [], evil, empty, paused: [] };
 }

@@ -24,7 +24,8 @@ clean_up() {
     rm -rf "$work"
 }
 trap clean_up EXIT
-psql -Xqc "CREATE EXTENSION belay" -c "SELECT belay.create_hub('app')" -c "SELECT belay.create_hub('hostile')" -c "SELECT belay.create_hub('waits')" \
+# Here, because a dashboard asks for hubs once a minute.
+psql -Xqc "CREATE EXTENSION belay" -c "SELECT belay.create_hub(hub) FROM unnest('{app,hostile,waits,why,idle,drawn,goals}'::text[]) AS hub" \
     -c "SELECT belay.create_hub('\"><img src=x onerror=window.hacked=1>')" >/dev/null
 # Some of everything: until there is, however slow the machine is.
 "$belay" demo-load --hub app --rate 12 >"$work/load" 2>&1 &
@@ -60,7 +61,7 @@ for _ in {1..600}; do
     sleep 0.1
 done
 BELAY_DASHBOARD_URL=$(cat "$work/url")
-export BELAY_DASHBOARD_URL
+export BELAY_DASHBOARD_URL BELAY_PROGRAM=$belay
 cd "$here"
 if [[ ${1:-} == --shots ]]; then
     node test/real/screenshots.mjs "${@:2}"

@@ -31,7 +31,7 @@ node test/unit.mjs "${pattern[@]}" || failed=1
 # there. One file at a time: each starts a browser of its own.
 for file in test/browser/*.test.mjs; do
     if [[ $file == */screens.test.mjs && -z ${1:-} && ${BELAY_LONG:-0} != 1 ]]; then
-        pattern=(--test-name-pattern='^B(2|3|15|16|17|22) ')
+        pattern=(--test-name-pattern='^B(2|3|15|16|17) ')
     fi
     node --test --test-reporter=tap "${pattern[@]}" "$file" || failed=1
 done

@@ -1,7 +1,7 @@
 // Small parts that all screens share.
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { ApiError } from "../api";
+import { isAway, type ApiError } from "../api";
 import type { Resource } from "../load";
 import { visible } from "../format";
 import { hub, link, route, second, tell, zone } from "../state";
@@ -159,7 +159,7 @@ export function Show<T>({ of, children, rows, gone }: { of: Resource<T>; childre
   }
   return (
     <>
-      {of.error && of.error.status !== 0 && of.error.status !== 503 && <ErrorView error={of.error} retry={of.reload} compact />}
+      {of.error && of.error.status !== 0 && !isAway(of.error.problem) && <ErrorView error={of.error} retry={of.reload} compact />}
       {children(of.data)}
     </>
   );

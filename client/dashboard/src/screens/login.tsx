@@ -1,7 +1,7 @@
 // Login by token, or by a role of PostgreSQL. Leads back to the link that asked for it.
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, base } from "../api";
-import { go, logIn, queryOf } from "../state";
+import { go, logIn, loginMode, queryOf } from "../state";
 
 function back(): void {
   const next = queryOf("next");
@@ -17,7 +17,7 @@ export function takeToken(): string | null {
 }
 
 export function Login({ token }: { token: string | null }) {
-  const mode = document.querySelector("meta[name=belay-login]")?.getAttribute("content") ?? "token";
+  const mode = loginMode;
   const [text, setText] = useState("");
   const [user, setUser] = useState("");
   const [password, setPassword] = useState("");

@@ -4,7 +4,7 @@ import { hubPath, type Glance, type Series } from "../api";
 import { Chart, LatencyPanel } from "../components/chart";
 import { Ago, PageHead, Panel, Show, SqlButton, Tabs } from "../components/bits";
 import { ProviderTable, QueueTable } from "./queues";
-import { count, number, rate, visible } from "../format";
+import { count, number, plural, rate, visible } from "../format";
 import { useApi } from "../load";
 import { glance, hub, hubLink, link, me, noteGlance, queryOf, route } from "../state";
 import { duration, shortDuration } from "../time";
@@ -34,7 +34,7 @@ export function attention(g: Glance): Attention[] {
   }
   for (const q of g.queues) {
     if (q.oldest_ms !== null && q.oldest_ms > 60_000 && !q.paused) {
-      out.push({ tone: "warn", text: `queue ${visible(q.queue)}`, detail: `oldest ready ${shortDuration(q.oldest_ms)}, ${q.owners === 0 ? "no worker" : `${q.owners} workers`}`, href: hubLink(["queues", q.queue]) });
+      out.push({ tone: "warn", text: `queue ${visible(q.queue)}`, detail: `oldest ready ${shortDuration(q.oldest_ms)}, ${q.owners === 0 ? "no worker" : plural(q.owners, "worker")}`, href: hubLink(["queues", q.queue]) });
     }
     if (q.overdue.n > 0) out.push({ tone: "warn", text: `queue ${visible(q.queue)}`, detail: `${count(q.overdue)} leases are overdue`, href: hubLink(["workers"]) });
   }

@@ -65,6 +65,7 @@ function PathBar({ task }: { task: TaskAnswer }) {
   const scale = pathScale(steps, start, now);
   const x = (ms: number): number => scale.at(ms) * width;
   const marks = scale.gaps.length > 0 ? scale.gaps.map((g) => ({ x: x(g.from), text: duration(g.to - g.from) })) : ticks(start, now, Math.max(2, Math.floor(width / 90))).map((ms) => ({ x: x(ms), text: ms === start ? "0 s" : duration(ms - start) }));
+  const fits = (m: { x: number; text: string }): boolean => m.x + 3 + m.text.length * 6 < width;
   const { tone, word } = stateWord(task.state);
   return (
     <div class="path">
@@ -88,11 +89,11 @@ function PathBar({ task }: { task: TaskAnswer }) {
             <rect key={g.from} class="gap" x={x(g.from)} y={0} width={Math.max(2, x(g.to) - x(g.from))} height={22} />
           ))}
           {marks
-            .filter((m) => m.x < width - 24)
+            .filter((m) => scale.gaps.length > 0 || fits(m))
             .map((m) => (
               <g key={m.x}>
                 <line class="tick" x1={m.x + 0.5} x2={m.x + 0.5} y1={23} y2={27} />
-                <text class="axis" x={m.x + (m.x < 8 ? 0 : 3)} y={37}>
+                <text class="axis" x={fits(m) ? m.x + (m.x < 8 ? 0 : 3) : width} y={37} text-anchor={fits(m) ? "start" : "end"}>
                   {m.text}
                 </text>
               </g>

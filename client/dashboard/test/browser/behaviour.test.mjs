@@ -258,6 +258,26 @@ test("B8 the database goes and comes back: last data, greyed; actions off", asyn
   assert.deepEqual(troubles, []);
 });
 
+test("B8 a read that was cut off, or met too many others, does not mean that the database is away", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const flow = `${fake.url}/h/app/flows/${fake.data.flows[0].flow_id}`;
+  for (const [problem, title] of [
+    [[504, "timed_out", "canceling statement due to statement timeout", "57014"], "Too much to look at in 2 s"],
+    [[503, "busy", "too many connections to the database are in use"], "The dashboard is busy"],
+  ]) {
+    fake.state.fail = { flows: problem };
+    await open(page, flow);
+    await page.waitForSelector(`.callout.bad >> text=${title}`);
+    // Nothing is greyed, and nothing is said of the database.
+    assert.deepEqual([await page.locator(".frame.stale").count(), await page.locator("text=The database is away").count()], [0, 0], title);
+    fake.state.fail = {};
+    await page.click(".callout.bad button >> text=Try again");
+    await page.waitForSelector("main .sub .state");
+  }
+  assert.deepEqual(troubles, []);
+});
+
 test("B9 actions: confirmation, reason, the SQL that was shown is what runs, an event", async (t) => {
   const { fake, context, troubles } = await start(t);
   const page = await context.newPage();
@@ -439,6 +459,15 @@ test("B11 all that match follow the index of their view", async (t) => {
   await page.waitForSelector("#bulk-reason");
   assert.equal(await page.locator("dialog button.primary").isDisabled(), true);
   assert.deepEqual(troubles, []);
+});
+
+test("the generated data agree with each other: who has tasks is a worker of their queue", async (t) => {
+  const { fake } = await start(t);
+  for (const queue of fake.data.queues) {
+    assert.equal(queue.owners, fake.data.owners.filter((o) => o.queues.includes(queue.queue)).length, queue.queue);
+    assert.ok(queue.owners > 0 || queue.active.n === 0, `${queue.queue}: ${queue.active.n} active tasks, and no worker`);
+  }
+  assert.ok(fake.data.queues.some((q) => q.owners === 0 && q.oldest_ms > 60_000));
 });
 
 test("messages are filtered by what they are named after", async (t) => {

@@ -39,6 +39,17 @@ export async function open(page, url) {
   await settled(page);
 }
 
+/** Goes on to an address as a link in the page does, without loading the page again; waits until nothing loads any more. */
+export async function visit(page, url) {
+  await page.evaluate(async (to) => {
+    history.pushState(null, "", to);
+    window.dispatchEvent(new PopStateEvent("popstate"));
+    // By the second frame the screen is the new one.
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  }, url);
+  await settled(page);
+}
+
 export async function settled(page) {
   await page.waitForSelector("h1", { timeout: 60000 });
   await page.waitForFunction(() => !document.querySelector(".skeleton, .graph-wait"), null, { timeout: 60000 });
@@ -46,7 +57,7 @@ export async function settled(page) {
 
 /** What axe has to say against the page, by all its rules or by these. */
 export async function axe(page, rules = null) {
-  await page.evaluate(axeSource);
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axeSource);
   const result = await page.evaluate((only) => window.axe.run(document, { runOnly: only ?? ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], resultTypes: ["violations"] }), rules);
   return result.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target.join(" ")} ${n.any.map((a) => a.message).join("; ")}`).join(" | ")}`);
 }

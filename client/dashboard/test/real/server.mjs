@@ -1,5 +1,6 @@
 // What the tests against the real server share: its address, SQL, a client of its HTTP interface.
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { createServer as createPlainServer } from "node:net";
 
 export const [base, token] = process.env.BELAY_DASHBOARD_URL.split("/#token=");
 export const server = { url: base };
@@ -15,6 +16,44 @@ export async function until(what, condition) {
     if (Date.now() > end) throw new Error(`${what}: not within two minutes`);
     await new Promise((done) => setTimeout(done, 100));
   }
+}
+
+/** A port that nothing listens on. */
+export async function freePort() {
+  const probe = createPlainServer();
+  await new Promise((done) => probe.listen(0, "127.0.0.1", done));
+  const { port } = probe.address();
+  await new Promise((done) => probe.close(done));
+  return port;
+}
+
+/** A `belay dashboard` with these options, which ends with the test. */
+export async function startDashboard(t, options, env = {}) {
+  const child = spawn(process.env.BELAY_PROGRAM, ["dashboard", ...options], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
+  const ended = new Promise((done) => child.on("exit", done));
+  const stop = async () => {
+    child.kill("SIGTERM");
+    await ended;
+  };
+  t.after(stop);
+  const line = await new Promise((done, fail) => {
+    let text = "";
+    child.stdout.on("data", (part) => {
+      text += part;
+      if (text.includes("\n")) done(text.slice(0, text.indexOf("\n")));
+    });
+    ended.then((code) => fail(new Error(`belay dashboard ended with ${code}`)));
+  });
+  const [place, token] = line.split("#token=");
+  return { url: place.replace(/\/$/, ""), link: line, token, stop };
+}
+
+/** A page of this context, logged in. */
+export async function logIn(context, dashboard) {
+  const page = await context.newPage();
+  await page.goto(dashboard.link ?? `${dashboard.url}/#token=${dashboard.token}`);
+  await page.waitForSelector(".table, .empty");
+  return page;
 }
 
 /** A logged-in client. */

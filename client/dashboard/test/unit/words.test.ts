@@ -20,14 +20,14 @@ test("the reasons of the server are found in its sources", () => {
   assert.ok(item.includes("session_held") && item.includes("tag_needed") && item.includes("fetchable") && item.length >= 9, item.join());
 });
 
-test("every reason has its sentence, and what is stuck has a next step", () => {
+test("every reason has its sentence and its next step", () => {
   for (const [list, explain] of [[claim, explainClaim], [fetch, explainFetch], [item, explainWorkItem]] as const) {
     const texts = new Set<string>();
     for (const reason of list) {
       const s = explain({ reason, detail: { tasks: 17, active: 3, concurrency: 3, state: "failed", slot: 4, owner: "w" }, until_ms: null }, { hub: "app", queue: "mail" });
       assert.notEqual(s.text, reason);
       assert.match(s.text, /^[A-Z0-9].*[.!]$/, reason);
-      assert.ok(s.calm || s.next !== null, reason);
+      assert.ok(s.next !== null, reason);
       texts.add(s.text);
     }
     assert.equal(texts.size, list.length);
@@ -35,6 +35,12 @@ test("every reason has its sentence, and what is stuck has a next step", () => {
 });
 
 test("details are part of the sentence", () => {
+  const claim = (reason: string, detail: Record<string, unknown>) => explainClaim({ reason, detail, until_ms: null }, { hub: "app", queue: "mail" }).text;
+  assert.equal(claim("row_locked", { pid: 7, age_ms: 4000 }), "An open transaction of process 7, open for 4.0 s, holds its row.");
+  assert.equal(claim("queue_limits_locked", { gid: "move-1", age_ms: 61_000 }), "An open transaction (prepared, move-1), open for 1 min 1 s, holds the limits of queue mail.");
+  assert.equal(claim("behind", { tasks: 1 }), "1 task of queue mail comes before it.");
+  const waits = (reason: string, text: string) => explainFetch({ reason, detail: { text }, until_ms: null }, { hub: "app" }).text;
+  assert.equal(waits("in_transaction", "process 7, open for 4 s, holds the instance"), "An open transaction is in the way: process 7, open for 4 s, holds the instance.");
   // The sentence does not say when: the time that is left stands beside it.
   assert.equal(explainFetch({ reason: "timer", detail: { text: "#7" }, until_ms: 41_000 }, { hub: "app" }).text, "It waits for timer #7.");
   const activity = (text: string) => explainFetch({ reason: "activity", detail: { text }, until_ms: null }, { hub: "app" });
@@ -59,7 +65,8 @@ test("errors say what to do", () => {
   assert.match(errorWords({ error: "x", message: "m", sqlstate: "42501", hint: "operator" }, 403, "app").statement ?? "", /grant_hub\('app', current_user, 'operator'\)/);
   assert.match(errorWords({ error: "x", message: "m", sqlstate: "57014" }, 504, "app").title, /2 s/);
   assert.match(errorWords({ error: "x", message: "m", sqlstate: "42883" }, 409, "app").statement ?? "", /upgrade_hub/);
-  assert.match(errorWords({ error: "x", message: "m" }, 503, "app").title, /away/);
+  assert.match(errorWords({ error: "database_away", message: "m" }, 503, "app").title, /away/);
+  assert.match(errorWords({ error: "busy", message: "m" }, 503, "app").title, /busy/);
 });
 
 test("numbers for people", () => {
