@@ -34,6 +34,19 @@ bool is_other_life(const StoredFacts& kept, const StoredFacts& given) {
 
 }  // namespace
 
+Cache::Coming::Coming(Cache& cache, const std::string& instance_id) : cache_(cache) {
+    const std::lock_guard lock(cache_.mutex_);
+    place_ = cache_.coming_.insert(instance_id);
+}
+
+Cache::Coming::~Coming() {
+    {
+        const std::lock_guard lock(cache_.mutex_);
+        cache_.coming_.erase(place_);
+    }
+    cache_.arrived_.notify_all();
+}
+
 void Cache::remove(Items::iterator item, Items& removed) {
     stats_.bytes -= item->bytes;
     --stats_.instances;
@@ -45,7 +58,8 @@ std::unique_ptr<Execution> Cache::take(const std::string& instance_id, const Sto
                                        Miss& miss) {
     Items removed;
     {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
+        arrived_.wait_for(lock, kPatience, [&] { return !coming_.contains(instance_id); });
         const auto found = by_id_.find(instance_id);
         if (found == by_id_.end()) {
             miss = Miss::kAbsent;

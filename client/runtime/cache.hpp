@@ -8,15 +8,21 @@
 //
 // Bounded in bytes and in number; the least recently used leaves first.
 //
+// An ack shows to other threads before the thread that has made it has put its execution in. So it
+// announces that the execution is coming, and a turn that follows waits for it.
+//
 // Thread-safety: may be used by many threads at once. Executions are destroyed by the calling
 // thread, outside of the lock.
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -61,6 +67,20 @@ class Cache {
  public:
     explicit Cache(CacheLimits limits) : limits_(limits) {}
 
+    // While it lives, an execution of the instance may be about to be put in.
+    class Coming {
+     public:
+        Coming(Cache& cache, const std::string& instance_id);
+        ~Coming();
+        Coming(const Coming&) = delete;
+        Coming& operator=(const Coming&) = delete;
+
+     private:
+        Cache& cache_;
+        std::multiset<std::string>::iterator place_;
+    };
+
+    // Waits, but not for long, until none is coming: an ack may be stuck, too.
     // Takes it out if it is what is stored; destroys it if it is not.
     std::unique_ptr<Execution> take(const std::string& instance_id, const StoredFacts& stored,
                                     Miss& miss);
@@ -90,8 +110,13 @@ class Cache {
     // Under the lock: moves the item to those that are destroyed after it.
     void remove(Items::iterator item, Items& removed);
 
+    static constexpr std::chrono::seconds kPatience{5};
+
     const CacheLimits limits_;
     mutable std::mutex mutex_;
+    std::condition_variable arrived_;
+    // Guarded by mutex_:
+    std::multiset<std::string> coming_;
     Items items_;
     std::unordered_map<std::string, Items::iterator> by_id_;
     CacheStats stats_;

@@ -34,8 +34,11 @@ std::int64_t steady_now_ms() {
     return std::chrono::duration_cast<Milliseconds>(SteadyClock::now().time_since_epoch()).count();
 }
 
-int cores() {
-    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+// Their threads mostly wait for commits, which they share: the more decide at once, the fewer
+// commits there are.
+int default_executors() {
+    constexpr int kLeast = 16;
+    return std::max(kLeast, 2 * static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 std::uint64_t microseconds_since(SteadyClock::time_point then) {
@@ -54,7 +57,7 @@ engine::CacheLimits limits_of(const RuntimeOptions& options) {
 DispatcherOptions dispatcher_options(const RuntimeOptions& options) {
     return {.connection = options.connection,
             .hub = options.hub,
-            .concurrency = options.executors > 0 ? options.executors : cores(),
+            .concurrency = options.executors > 0 ? options.executors : default_executors(),
             .connections = options.connections,
             .lock_timeout = options.lock_timeout,
             .wait_timeout = options.wait_timeout,
@@ -74,6 +77,7 @@ WorkerOptions worker_options(const RuntimeOptions& options) {
     return {.connection = options.connection,
             .hub = options.hub,
             .concurrency = options.activity_concurrency,
+            .connections = options.connections,
             .lease = options.lock_timeout,
             .wait_timeout = options.wait_timeout,
             .drain_timeout = options.drain_timeout,
@@ -349,6 +353,9 @@ TurnOutcome Runtime::Impl::ack(TurnContext& turn, engine::TurnResult result) {
     } else if (const auto unchanged = stored_facts(turn)) {
         stored = *unchanged;
     }
+    // The next turn of the instance may come, in another thread, before this one knows that its ack
+    // has succeeded.
+    const engine::Cache::Coming coming(cache, id);
     try {
         turn.ack(decision_of(std::move(result.decision), id));
     } catch (const Error& error) {
@@ -573,6 +580,9 @@ void Runtime::run() {
     }
     if (has_orchestrations) {
         impl_->make_dispatcher();
+    }
+    if (has_orchestrations && impl_->has_activities) {
+        impl_->dispatcher->share_calls_with(impl_->worker);
     }
     std::thread watching([this] { impl_->watch(); });
     std::exception_ptr worker_error;

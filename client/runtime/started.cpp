@@ -13,11 +13,17 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kHistoryPage = 256;
 
+// Of one call: a connection may be gone without a word.
+constexpr Milliseconds kLongestWait{30000};
+
+SteadyClock::time_point end_of(std::optional<Milliseconds> timeout) {
+    return timeout ? SteadyClock::now() + *timeout : SteadyClock::time_point::max();
+}
+
 // Calls look, and waits for changes of the instance, until it returns a value.
 template <class Look>
-auto wait_for(Hub& hub, const std::string& instance_id, std::optional<Milliseconds> timeout,
+auto wait_for(Hub& hub, const std::string& instance_id, SteadyClock::time_point end,
               const char* what, Look look) {
-    const auto end = timeout ? SteadyClock::now() + *timeout : SteadyClock::time_point::max();
     for (;;) {
         if (auto found = look()) {
             return std::move(*found);
@@ -26,9 +32,9 @@ auto wait_for(Hub& hub, const std::string& instance_id, std::optional<Millisecon
         if (now >= end) {
             throw Error({.message = "instance \"" + instance_id + "\" " + what, .timed_out = true});
         }
-        Milliseconds pause{30000};
-        if (timeout) {
-            pause = std::min(pause, std::chrono::ceil<Milliseconds>(end - now));
+        Milliseconds pause = kLongestWait;
+        if (end - now < pause) {
+            pause = std::chrono::ceil<Milliseconds>(end - now);
         }
         hub.provider().wait_for_work({"instance:" + instance_id}, pause);
     }
@@ -72,12 +78,36 @@ std::optional<InstanceInfo> look_at(Hub& hub, const std::string& instance_id, bo
     return info;
 }
 
+// Waits in the server until the instance has ended or the time has come. Returns at once if it was
+// not started yet, and in hubs of api duroxide-pg, which have no such wait.
+void await_end(Hub& hub, const std::string& instance_id, SteadyClock::time_point end, bool& seen) {
+    try {
+        for (auto now = SteadyClock::now(); now < end; now = SteadyClock::now()) {
+            const auto pause = std::min<SteadyClock::duration>(end - now, kLongestWait);
+            if (hub.orchestrations()
+                    .await(instance_id, std::chrono::ceil<Milliseconds>(pause))
+                    .ended()) {
+                return;
+            }
+            seen = true;
+        }
+    } catch (const Error& error) {
+        constexpr std::string_view kUndefinedFunction = "42883";
+        seen = seen || error.code_detail() == "deleted";
+        if (!error.not_found() && error.sqlstate() != kUndefinedFunction) {
+            throw;
+        }
+    }
+}
+
 }  // namespace
 
 std::string detail::wait_for_end(Hub& hub, const std::string& instance_id,
                                  std::optional<Milliseconds> timeout) {
     bool seen = false;
-    return wait_for(hub, instance_id, timeout, "has not ended in time", [&] {
+    const auto end = end_of(timeout);
+    await_end(hub, instance_id, end, seen);
+    return wait_for(hub, instance_id, end, "has not ended in time", [&] {
         const auto info = look_at(hub, instance_id, seen);
         std::optional<std::string> output;
         if (info && info->status == InstanceStatus::kCompleted) {
@@ -93,7 +123,7 @@ OptionalText detail::wait_for_status(Hub& hub, const std::string& instance_id,
                                      const std::function<bool(const OptionalText&)>& predicate,
                                      std::optional<Milliseconds> timeout) {
     bool seen = false;
-    return wait_for(hub, instance_id, timeout, "has not had such a status in time", [&] {
+    return wait_for(hub, instance_id, end_of(timeout), "has not had such a status in time", [&] {
         // Read first: a status that is set with the end is seen, too.
         const auto info = look_at(hub, instance_id, seen);
         const auto status = hub.orchestrations().custom_status(instance_id);

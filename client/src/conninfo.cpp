@@ -4,10 +4,12 @@
 #include "conninfo.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
 
+#include "belay/connection.hpp"
 #include "belay/types.hpp"
 
 namespace belay {
@@ -48,6 +50,40 @@ void Conninfo::read(const std::string& text) {
             add(option->keyword, option->val);
         }
     }
+}
+
+std::string conninfo_at(const std::string& text, const std::optional<HubPlace>& place) {
+    const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
+        PQconninfoParse(text.c_str(), nullptr), &PQconninfoFree);
+    std::string made;
+    const auto add = [&made](std::string_view keyword, std::string_view value) {
+        made.append(made.empty() ? "" : " ").append(keyword).append("='");
+        for (const char c : value) {
+            made.append(c == '\'' || c == '\\' ? "\\" : "").append(1, c);
+        }
+        made += "'";
+    };
+    if (!parsed) {
+        add("dbname", text);  // a text without parameters is the name of a database
+    }
+    bool has_limit = std::getenv("PGCONNECT_TIMEOUT") != nullptr;
+    for (const PQconninfoOption* option = parsed.get();
+         option != nullptr && option->keyword != nullptr; ++option) {
+        const std::string_view keyword = option->keyword;
+        const bool is_where = keyword == "host" || keyword == "hostaddr" || keyword == "port";
+        if (option->val != nullptr && !(place && is_where)) {
+            add(keyword, option->val);
+            has_limit = has_limit || keyword == "connect_timeout";
+        }
+    }
+    if (place) {
+        add("host", place->host);
+        add("port", std::to_string(place->port));
+    }
+    if (!has_limit) {
+        add("connect_timeout", "5");
+    }
+    return made;
 }
 
 namespace {
@@ -145,6 +181,19 @@ bool Servers::change() {
     }
     place_ = std::exchange(next_place_, std::nullopt);
     return true;
+}
+
+ConnectionOptions options_at(const ConnectionOptions& options, const Connection& first,
+                             const HubPlace& place, Where where) {
+    const bool has_password = std::string_view(PQpass(first.raw())) != "";
+    if (has_password && !is_trusted(place.host, PQhost(first.raw()), options.redirect_hosts)) {
+        throw Error({.message = "the password of this connection may not go to " + place.host,
+                     .hint = "Name the host in redirect_hosts."},
+                    where);
+    }
+    ConnectionOptions made = options;
+    made.conninfo = conninfo_at(options.conninfo, place);
+    return made;
 }
 
 bool is_trusted(std::string_view host, std::string_view first,

@@ -31,6 +31,10 @@ struct Conninfo {
     std::vector<std::pair<std::string, std::string>> parts = {};
 };
 
+// The conninfo as text, with that place instead of its own; and with a limit for attempts to
+// connect, unless it or the environment has one: for those who have other servers to work for.
+std::string conninfo_at(const std::string& text, const std::optional<HubPlace>& place);
+
 // Which server a connection uses: the first one, or the place of a hub that an error has named.
 //
 // A hub that was followed may be still on its way, may have come back, or the server that named the

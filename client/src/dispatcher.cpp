@@ -9,6 +9,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "belay/worker.hpp"
+#include "coupling.hpp"
 #include "retry.hpp"
 #include "slot_keeper.hpp"
 #include "turn_elements.hpp"
@@ -87,7 +89,7 @@ void TurnContext::ack_with(const std::function<void(Connection&)>& body, const D
     lease_.ack_with(body, decision, where);
 }
 
-struct Dispatcher::Impl : WorkLoop<Turn> {
+struct Dispatcher::Impl : WorkLoop<Turn>, TurnSide {
     using Kind = DispatcherEvent::Kind;
 
     DispatcherOptions options;
@@ -95,6 +97,8 @@ struct Dispatcher::Impl : WorkLoop<Turn> {
     TurnOptions base_options = {};
     std::optional<SlotKeeper> slots = {};     // while run() runs, if slots are shared
     std::optional<TurnSettler> settler = {};  // of the last run()
+    std::shared_ptr<Coupling> coupling = {};  // with a worker
+    Pool* portions = nullptr;                 // while run() runs
 
     explicit Impl(DispatcherOptions given) : options(std::move(given)) {
         if (options.share_slots && options.slots) {
@@ -151,23 +155,63 @@ struct Dispatcher::Impl : WorkLoop<Turn> {
     }
 
     void begin_run(Pool& pool) override {
+        portions = &pool;
+        make_settler(pool);
+        if (coupling) {
+            coupling->turns.open(*this);
+        }
+    }
+
+    void end_run() noexcept override {
+        if (coupling) {
+            coupling->turns.close();
+        }
+    }
+
+    void make_settler(Pool& pool) {
         settler.emplace(TurnSettlerOptions{
             .connections = options.connections,
             .call =
                 [this, &pool](const std::vector<TurnAck>& acks, int max_turns) {
                     auto connection = pool.take();
-                    return hub_on(*connection)
-                        .provider()
-                        .ack_and_fetch_turns(acks, fetch_options(max_turns));
+                    return commit(hub_on(*connection), acks, max_turns);
                 },
             .fetches = [this] { return !stopping(); },
-            .deliver =
-                [this, &pool](std::vector<Turn> turns) {
-                    if (!pass_on(turns)) {
-                        give_back_unused(pool, {std::make_move_iterator(turns.begin()),
-                                                std::make_move_iterator(turns.end())});
-                    }
-                }});
+            .deliver = [this](std::vector<Turn> turns) { hand_on(std::move(turns)); }});
+    }
+
+    // Turns make activities ready: a worker beside this dispatcher gets them with the same call.
+    AckedTurns commit(Hub hub, const std::vector<TurnAck>& acks, int max_turns) const {
+        BorrowedHandlers handlers(coupling ? &coupling->work : nullptr);
+        if (handlers.handlers() == 0) {
+            return hub.provider().ack_and_fetch_turns(acks, fetch_options(max_turns));
+        }
+        SettledTurnsAndWork settled =
+            ack_turns_and_fetch(hub, acks, fetch_options(max_turns),
+                                handlers.side()->work_options(handlers.handlers()));
+        handlers.deliver(std::move(settled.items));
+        return {std::move(settled.acks), std::move(settled.turns)};
+    }
+
+    // Gives leased turns to the handlers, or back if the dispatcher ends.
+    void hand_on(std::vector<Turn> turns) {
+        if (!pass_on(turns)) {
+            give_back_unused(*portions, {std::make_move_iterator(turns.begin()),
+                                         std::make_move_iterator(turns.end())});
+        }
+    }
+
+    int reserve_turns() override { return reserve_handlers(); }
+
+    TurnOptions turn_options(int max_turns) const override { return fetch_options(max_turns); }
+
+    void receive_turns(std::vector<Turn> turns, int reserved) noexcept override {
+        try {
+            hand_on(std::move(turns));
+        } catch (const std::exception& error) {
+            tell_error(error);  // the leases lapse
+        }
+        end_reservation(reserved);
     }
 
     void fetch(Hub& hub, int free, std::vector<Turn>& turns) override {
@@ -298,6 +342,10 @@ Dispatcher::~Dispatcher() = default;
 
 void Dispatcher::on(std::string name, TurnHandler handler) {
     impl_->handlers[std::move(name)] = std::move(handler);
+}
+
+void Dispatcher::share_calls_with(Worker& worker) {
+    impl_->coupling = worker.couple(impl_->options.hub, impl_->options.lock_timeout);
 }
 
 void Dispatcher::run() {

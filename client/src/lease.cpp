@@ -19,6 +19,10 @@ const std::string& LeaseBase::token() const {
     return state_->token;
 }
 
+const std::string& LeaseBase::hub() const {
+    return *state_->hub;
+}
+
 std::stop_token LeaseBase::stop_token() const {
     return state_->stop_token();
 }

@@ -1,7 +1,8 @@
 // Leases that are extended in the background.
 //
-// A LeaseKeeper has one thread. It extends all its leases of activities in one call, those of tasks
-// in one, turns one by one, and sessions in one call, each time a third of the lease has passed. A
+// A LeaseKeeper has one thread. It extends all its leases of activities in one call for each hub,
+// those of tasks in one, turns one by one, and sessions in one call, each time a third of the lease
+// has passed. A
 // lease that is lost (QB001, QB012, QB013), or that could not be extended until its deadline,
 // requests a stop through its stop_token.
 //
@@ -11,8 +12,10 @@
 
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -42,6 +45,7 @@ class LeaseBase {
     LeaseBase& operator=(LeaseBase&&) = delete;
 
     const std::string& token() const;  // of a task: the lease id
+    const std::string& hub() const;
 
     // Stops when the lease is lost, when the work is cancelled, or after request_stop().
     std::stop_token stop_token() const;
@@ -229,7 +233,7 @@ class HeldLease : public LeaseBase {
 };
 
 struct KeeperOptions {
-    std::string hub;
+    std::string hub = {};  // of leases that are kept without one
     // As the fetches have it. Leases are extended by the same time.
     Milliseconds lease{30000};
     Clock clock = server_clock();
@@ -254,8 +258,12 @@ class LeaseKeeper {
 
     // Takes over what was just fetched.
     TurnLease keep(Turn turn);
-    std::unique_ptr<HeldLease> keep(Work work);
-    std::vector<std::unique_ptr<HeldLease>> keep_all(std::vector<Work> work);
+    std::unique_ptr<HeldLease> keep(Work work) { return std::move(keep_all({std::move(work)})[0]); }
+    std::vector<std::unique_ptr<HeldLease>> keep_all(std::vector<Work> work) {
+        return keep_all(std::move(work), options_.hub);
+    }
+    std::vector<std::unique_ptr<HeldLease>> keep_all(std::vector<Work> work,
+                                                     const std::string& hub);
 
     // Extends all leases soon, in the keeper's thread: those that were cancelled are found out.
     void extend_now();
@@ -268,12 +276,16 @@ class LeaseKeeper {
 
     using States = std::vector<std::shared_ptr<LeaseState>>;
 
-    std::unique_ptr<HeldLease> lease_of(Work work);
-    void begin(LeaseState& state);
+    struct HeldOfHub;
+
+    std::unique_ptr<HeldLease> lease_of(Work work, const std::string& hub);
+    const std::string& name_of(const std::string& hub);
+    void begin(LeaseState& state, const std::string& hub);
     void add(LeaseState& state);  // with mutex_ held
     void remove(const std::shared_ptr<LeaseState>& state) noexcept;
     void run(const std::stop_token& stop);
     void extend_leases();
+    void extend_leases_of(Connection& connection, const HeldOfHub& held) const;
     void extend_sessions();
     void find_out_why(Hub& hub, LeaseState& state, const Error& error) const noexcept;
     void ask_why(Hub& hub, const States& lost) const;
@@ -287,11 +299,14 @@ class LeaseKeeper {
     const KeeperOptions options_;
     mutable std::mutex mutex_;
     std::condition_variable_any changed_;
-    LeaseState* leases_ = nullptr;  // the first; guarded by mutex_, as are the next ones
+    // Guarded by mutex_:
+    std::set<std::string> hubs_ = {};  // a lease may go while its hub's name is being used
+    LeaseState* leases_ = nullptr;     // the first
     std::size_t held_ = 0;
     bool extend_now_ = false;
-    // Sessions may be held: something was leased since the last extension, or that found some.
-    bool has_sessions_ = false;
+    // Where sessions may be held: something was leased since the last extension, or that found
+    // some.
+    std::set<const std::string*> session_hubs_ = {};
     std::jthread thread_;  // the last member: it uses the others
 };
 

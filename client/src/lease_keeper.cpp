@@ -3,6 +3,7 @@
 // Touches the leases' states only; what ends a lease is in lease.cpp, task_lease.cpp and
 // activity_lease.cpp.
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <span>
 #include <utility>
@@ -62,7 +63,7 @@ LeaseKeeper::~LeaseKeeper() {
 
 TurnLease LeaseKeeper::keep(Turn turn) {
     auto state = state_of(LeaseState::Kind::kTurn, turn.lock_token);
-    begin(*state);
+    begin(*state, options_.hub);
     {
         const std::lock_guard lock(mutex_);
         add(*state);
@@ -70,15 +71,15 @@ TurnLease LeaseKeeper::keep(Turn turn) {
     return TurnLease(*this, std::move(state), std::move(turn));
 }
 
-std::unique_ptr<HeldLease> LeaseKeeper::lease_of(Work work) {
+std::unique_ptr<HeldLease> LeaseKeeper::lease_of(Work work, const std::string& hub) {
     if (auto* item = std::get_if<WorkItem>(&work)) {
         auto state = state_of(LeaseState::Kind::kItem, std::move(item->lock_token));
-        begin(*state);
+        begin(*state, hub);
         return activity_lease(*this, std::move(state), *item);
     }
     auto& task = std::get<ClaimedTask>(work);
     auto state = state_of(LeaseState::Kind::kTask, std::move(task.lease_id));
-    begin(*state);
+    begin(*state, hub);
     state->fence = fence_of(task);
     for (const auto& deadline : {task.attempt_deadline, task.deadline}) {
         if (deadline && (!state->task_deadline || *deadline < *state->task_deadline)) {
@@ -88,18 +89,13 @@ std::unique_ptr<HeldLease> LeaseKeeper::lease_of(Work work) {
     return task_lease(*this, std::move(state), std::move(task));
 }
 
-std::unique_ptr<HeldLease> LeaseKeeper::keep(Work work) {
-    auto lease = lease_of(std::move(work));
-    const std::lock_guard lock(mutex_);
-    add(*lease->state_);
-    return lease;
-}
-
-std::vector<std::unique_ptr<HeldLease>> LeaseKeeper::keep_all(std::vector<Work> work) {
+std::vector<std::unique_ptr<HeldLease>> LeaseKeeper::keep_all(std::vector<Work> work,
+                                                              const std::string& hub) {
     std::vector<std::unique_ptr<HeldLease>> leases;
     leases.reserve(work.size());
+    const std::string& name = name_of(hub);
     for (auto& one : work) {
-        leases.push_back(lease_of(std::move(one)));
+        leases.push_back(lease_of(std::move(one), name));
     }
     const std::lock_guard lock(mutex_);
     for (const auto& lease : leases) {
@@ -121,7 +117,14 @@ std::size_t LeaseKeeper::held() const {
     return held_;
 }
 
-void LeaseKeeper::begin(LeaseState& state) {
+// A copy that stays until the keeper goes.
+const std::string& LeaseKeeper::name_of(const std::string& hub) {
+    const std::lock_guard lock(mutex_);
+    return *hubs_.insert(hub).first;
+}
+
+void LeaseKeeper::begin(LeaseState& state, const std::string& hub) {
+    state.hub = &hub;
     state.deadline = std::chrono::steady_clock::now() + options_.lease;
     state.pool = &pool_;
 }
@@ -134,7 +137,9 @@ void LeaseKeeper::add(LeaseState& state) {
     }
     leases_ = &state;
     ++held_;
-    has_sessions_ = options_.session_owner.has_value();
+    if (options_.session_owner) {
+        session_hubs_.insert(state.hub);
+    }
 }
 
 void LeaseKeeper::remove(const std::shared_ptr<LeaseState>& state) noexcept {
@@ -181,65 +186,113 @@ void LeaseKeeper::run(const std::stop_token& stop) {
 }
 
 void LeaseKeeper::extend_sessions() {
+    std::set<const std::string*> hubs;
     {
         const std::lock_guard lock(mutex_);
-        if (!std::exchange(has_sessions_, false)) {
-            return;
-        }
+        hubs.swap(session_hubs_);
     }
-    bool found = false;
-    try {
-        auto connection = pool_.take(period());
-        found = Hub(*connection, options_.hub, options_.clock)
+    std::exception_ptr failure;
+    for (const std::string* hub : hubs) {
+        bool may_hold_some = true;
+        try {
+            auto connection = pool_.take(period());
+            may_hold_some =
+                Hub(*connection, *hub, options_.clock)
                     .provider()
                     .renew_session_lock({*options_.session_owner},
                                         options_.session_lock_timeout.value_or(options_.lease),
                                         options_.session_idle_timeout) > 0;
-    } catch (...) {
-        const std::lock_guard lock(mutex_);
-        has_sessions_ = true;
-        throw;
-    }
-    const std::lock_guard lock(mutex_);
-    has_sessions_ = has_sessions_ || found;
-}
-
-void LeaseKeeper::extend_leases() {
-    std::map<LeaseState::Kind, States> held;
-    {
-        const std::lock_guard lock(mutex_);
-        for (LeaseState* state = leases_; state != nullptr; state = state->next) {
-            if (!state->sent && !state->lost) {
-                held[state->kind].push_back(state->shared_from_this());
-            }
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        if (may_hold_some) {
+            const std::lock_guard lock(mutex_);
+            session_hubs_.insert(hub);
         }
     }
-    if (held.empty()) {
-        return;
+    if (failure) {
+        std::rethrow_exception(failure);
     }
-    try {
-        auto connection = pool_.take(period());
-        // A server that is away must not keep us from noticing that deadlines pass.
-        struct Hurry {
-            Connection& connection;
-            Milliseconds usual;
-            ~Hurry() { connection.set_reconnect_timeout(usual); }
-        } hurry{*connection, connection->set_reconnect_timeout(options_.lease / 10)};
-        Hub hub(*connection, options_.hub, options_.clock);
-        extend_items(hub, held[LeaseState::Kind::kItem]);
-        extend_tasks(hub, held[LeaseState::Kind::kTask]);
-        extend_turns(hub, held[LeaseState::Kind::kTurn]);
-    } catch (...) {
-        for (const auto& [kind, states] : held) {
-            for (const auto& state : states) {
-                if (std::chrono::steady_clock::now() >= state->deadline.load()) {
+}
+
+struct LeaseKeeper::HeldOfHub {
+    const std::string* hub = nullptr;
+    std::map<LeaseState::Kind, States> states = {};
+
+    States of(LeaseState::Kind kind) const {
+        const auto found = states.find(kind);
+        return found == states.end() ? States{} : found->second;
+    }
+
+    // After an error. On a server that does not have the hub any more no lease is left.
+    void lose(const std::exception_ptr& failure) const {
+        bool has_moved = false;
+        try {
+            std::rethrow_exception(failure);
+        } catch (const Error& error) {
+            has_moved = error.elsewhere().has_value();
+        } catch (...) {
+            // Their deadlines count.
+        }
+        for (const auto& [kind, all] : states) {
+            for (const auto& state : all) {
+                if (has_moved) {
+                    state->lose(StopReason::kLost, "the lease was lost: its hub has moved");
+                } else if (std::chrono::steady_clock::now() >= state->deadline.load()) {
                     state->lose(StopReason::kLost,
                                 "the lease has expired: it could not be extended in time");
                 }
             }
         }
-        throw;
     }
+};
+
+// An error in one hub does not keep the leases of the others from being extended.
+void LeaseKeeper::extend_leases() {
+    std::map<const std::string*, HeldOfHub> held;
+    {
+        const std::lock_guard lock(mutex_);
+        for (LeaseState* state = leases_; state != nullptr; state = state->next) {
+            if (!state->sent && !state->lost) {
+                HeldOfHub& of_hub = held[state->hub];
+                of_hub.hub = state->hub;
+                of_hub.states[state->kind].push_back(state->shared_from_this());
+            }
+        }
+    }
+    std::exception_ptr failure;
+    bool is_lost = false;
+    for (const auto& [name, of_hub] : held) {
+        try {
+            if (!is_lost) {
+                auto connection = pool_.take(period());
+                extend_leases_of(*connection, of_hub);
+                continue;
+            }
+        } catch (const Error& error) {
+            is_lost = error.connection_lost();
+            failure = std::current_exception();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        of_hub.lose(failure);
+    }
+    if (failure) {
+        std::rethrow_exception(failure);
+    }
+}
+
+void LeaseKeeper::extend_leases_of(Connection& connection, const HeldOfHub& held) const {
+    // A server that is away must not keep us from noticing that deadlines pass.
+    struct Hurry {
+        Connection& connection;
+        Milliseconds usual;
+        ~Hurry() { connection.set_reconnect_timeout(usual); }
+    } hurry{connection, connection.set_reconnect_timeout(options_.lease / 10)};
+    Hub hub(connection, *held.hub, options_.clock);
+    extend_items(hub, held.of(LeaseState::Kind::kItem));
+    extend_tasks(hub, held.of(LeaseState::Kind::kTask));
+    extend_turns(hub, held.of(LeaseState::Kind::kTurn));
 }
 
 namespace {

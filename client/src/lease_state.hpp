@@ -19,6 +19,7 @@ struct LeaseState : std::enable_shared_from_this<LeaseState> {
 
     Kind kind = Kind::kItem;
     std::string token;
+    const std::string* hub = nullptr;   // the keeper's
     TaskFence fence = {};               // of a task
     std::atomic<Pool*> pool = nullptr;  // whose connections the calls of the lease use
     std::atomic<bool> settled = false;  // its owner ends it, or has
@@ -96,7 +97,7 @@ std::unique_ptr<HeldLease> activity_lease(LeaseKeeper& keeper, std::shared_ptr<L
 template <typename Call>
 auto LeaseBase::use(Call call) {
     auto connection = state_->pool.load()->take();
-    Hub hub(*connection, keeper_->options_.hub, keeper_->options_.clock);
+    Hub hub(*connection, *state_->hub, keeper_->options_.clock);
     try {
         return call(hub);
     } catch (const Error& error) {

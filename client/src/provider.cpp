@@ -2,7 +2,7 @@
 #include "belay/provider.hpp"
 
 #include "by_api.hpp"
-#include "rows.hpp"
+#include "provider_rows.hpp"
 #include "turn_json.hpp"
 
 namespace belay {
@@ -39,6 +39,8 @@ void read_turn(Reader& from, Turn& to) {
         to.kv_snapshot;
 }
 
+}  // namespace
+
 AckedTurn read_acked(const Result& result, int row, bool repeated) {
     const SettledOutcome outcome = read_outcome(result, row, repeated);
     return {.error = outcome.error,
@@ -47,7 +49,30 @@ AckedTurn read_acked(const Result& result, int row, bool repeated) {
             .outcome_unknown = outcome.outcome_unknown};
 }
 
-}  // namespace
+Turn read_leased_turn(const Result& result, int row, int first_column, Milliseconds lock_timeout) {
+    Reader reader(result, row, first_column);
+    Turn turn;
+    read_turn(reader, turn);
+    reader >> turn.history_after >> turn.last_event_id >> turn.locked_until;
+    if (turn.locked_until) {
+        turn.fetched_at = *turn.locked_until - lock_timeout;
+    }
+    return turn;
+}
+
+AckArguments ack_arguments(const std::vector<TurnAck>& acks, const Where& where) {
+    AckArguments all;
+    for (const auto& [token, decision] : acks) {
+        all.tokens.emplace_back(token);
+        all.executions.push_back(decision.execution_id);
+        all.deltas.push_back(events_json(decision.history_delta, where));
+        all.worker_items.push_back(strings_json(decision.worker_items, where));
+        all.orchestrator_items.push_back(strings_json(decision.orchestrator_items, where));
+        all.metadata.push_back(JsonText{decision.metadata});
+        all.cancelled.push_back(activities_json(decision.cancelled_activities, where));
+    }
+    return all;
+}
 
 std::optional<Turn> Provider::fetch_orchestration_item(const TurnOptions& options, Where where) {
     return first_row<Turn>(hub().call_named(Effect::kRepeatable, kAll, "fetch_orchestration_item",
@@ -62,31 +87,16 @@ std::optional<Turn> Provider::fetch_orchestration_item(const TurnOptions& option
 
 AckedTurns Provider::ack_and_fetch_turns(const std::vector<TurnAck>& acks,
                                          const TurnOptions& options, Where where) {
-    std::vector<std::string> tokens;
-    std::vector<std::int64_t> executions;
-    std::vector<JsonText> deltas;
-    std::vector<JsonText> worker_items;
-    std::vector<JsonText> orchestrator_items;
-    std::vector<JsonText> metadata;
-    std::vector<JsonText> cancelled;
-    for (const auto& [token, decision] : acks) {
-        tokens.emplace_back(token);
-        executions.push_back(decision.execution_id);
-        deltas.push_back(events_json(decision.history_delta, where));
-        worker_items.push_back(strings_json(decision.worker_items, where));
-        orchestrator_items.push_back(strings_json(decision.orchestrator_items, where));
-        metadata.push_back(JsonText{decision.metadata});
-        cancelled.push_back(activities_json(decision.cancelled_activities, where));
-    }
+    const AckArguments all = ack_arguments(acks, where);
     const Result result = hub().call_named(acks.empty() ? Effect::kRepeatable : Effect::kAck, kAll,
                                            "ack_and_fetch_turns",
-                                           {{"p_lock_tokens", tokens},
-                                            {"p_execution_ids", executions},
-                                            {"p_history_deltas", deltas},
-                                            {"p_worker_items", worker_items},
-                                            {"p_orchestrator_items", orchestrator_items},
-                                            {"p_metadata", metadata},
-                                            {"p_cancelled_activities", cancelled},
+                                           {{"p_lock_tokens", all.tokens},
+                                            {"p_execution_ids", all.executions},
+                                            {"p_history_deltas", all.deltas},
+                                            {"p_worker_items", all.worker_items},
+                                            {"p_orchestrator_items", all.orchestrator_items},
+                                            {"p_metadata", all.metadata},
+                                            {"p_cancelled_activities", all.cancelled},
                                             {"p_lock_timeout_ms", count_of(options.lock_timeout)},
                                             {"p_min_version_packed", options.min_version_packed},
                                             {"p_max_version_packed", options.max_version_packed},
@@ -104,13 +114,7 @@ AckedTurns Provider::ack_and_fetch_turns(const std::vector<TurnAck>& acks,
             continue;
         }
         constexpr int kTurn = 4;  // the first column of a turn
-        Reader reader(result, row, kTurn);
-        Turn& turn = answer.turns.emplace_back();
-        read_turn(reader, turn);
-        reader >> turn.history_after >> turn.last_event_id >> turn.locked_until;
-        if (turn.locked_until) {
-            turn.fetched_at = *turn.locked_until - options.lock_timeout;
-        }
+        answer.turns.push_back(read_leased_turn(result, row, kTurn, options.lock_timeout));
     }
     return answer;
 }

@@ -14,14 +14,8 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// The most that one call leases.
-constexpr int kMaxLeased = 1000;
-
-// An automatic buffer has at most kMaxDepth places, and no more than jobs that handlers are
-// expected to process in kExpectedWait.
-constexpr int kMaxDepth = 500;
-constexpr Milliseconds kExpectedWait{10};
-constexpr Milliseconds kMaxWait = 10 * kExpectedWait;
+// How long a job may wait in an automatic buffer that is too deep.
+constexpr Milliseconds kMaxWait{100};
 
 // A portion has at most so many bytes of results, unless it is a single job.
 constexpr std::size_t kMaxPortionBytes = std::size_t{8} << 20;
@@ -67,146 +61,19 @@ void Settler::Room::use(int count) {
     buffer = std::max(0, buffer - (count - first));
 }
 
-Settler::Settler(Pool& pool, LeaseKeeper& keeper, SettlerOptions options, SettlerHost& host)
-    : pool_(pool),
-      keeper_(keeper),
-      options_(std::move(options)),
-      host_(host),
-      depth_(options_.prefetch) {
+Settler::Settler(SettlerOptions options, SettlerHost& host)
+    : options_(std::move(options)), host_(host), depth_(options_.prefetch) {
     for (int i = 0; i < options_.connections; ++i) {
         threads_.emplace_back([this] { serve(); });
     }
 }
 
-// ---- Room for new jobs. ----
-
-int Settler::idle_handlers() const {
-    const int held = running_ + static_cast<int>(buffer_.size()) + asked_;
-    return std::max(0, options_.concurrency - held);
-}
-
-// Whether handlers are idle and more work is known. No outcome has to wait for that: handlers that
-// have settled their jobs themselves leave none.
-bool Settler::needs_a_claim() const {
-    return more_ && !awaits_work_ && !stopping_ && !host_.stopping() && idle_handlers() > 0;
-}
-
-// Whether a call that only leases pays off: jobs are long and handlers are idle.
-bool Settler::claims_apart() const {
-    return mean_length_ >= kLong && needs_a_claim();
-}
-
-// How many jobs the handlers process in kExpectedWait, if the next ones take as long as the last
-// ones; 0 while no job was measured.
-int Settler::most_depth() const {
-    if (measured_ == 0) {
-        return 0;
-    }
-    const auto length = std::max(mean_length_, std::chrono::nanoseconds(1000));
-    // Rounded: of jobs that take a little more than the expected wait, one for each handler.
-    const auto count = (options_.concurrency * kExpectedWait + length / 2) / length;
-    return static_cast<int>(std::min<std::int64_t>(count, kMaxDepth));
-}
-
-void Settler::measure(const Job& job) {
-    if (job.began == SteadyClock::time_point{}) {
-        return;  // its handler did not run
-    }
-    measured_ = std::min(measured_ + 1, kRemembered);
-    mean_length_ += (SteadyClock::now() - job.began - mean_length_) / measured_;
-}
-
-// How many jobs a call that begins now may lease. They count as asked for until end_round().
-Settler::Room Settler::reserve() {
-    if (stopping_ || host_.stopping()) {
-        return {};
-    }
-    const int held = running_ + static_cast<int>(buffer_.size()) + asked_;
-    Room room{.handlers = std::min(idle_handlers(), kMaxLeased)};
-    if (options_.adapts) {
-        const bool grows = std::exchange(starved_, false) && more_;
-        const int wanted = grows ? std::max(2 * depth_, options_.concurrency) : depth_;
-        depth_ = std::min(wanted, most_depth());
-    }
-    const int places = options_.concurrency + depth_ - held - room.handlers;
-    // The buffer is refilled when half of it is empty: claims of few tasks cost too much.
-    if (prefetches_ && (room.handlers > 0 || 2 * places >= depth_)) {
-        room.buffer = std::clamp(places, 0, kMaxLeased - room.handlers);
-    }
-    asked_ += room.all();
-    return room;
-}
-
-// Tasks and activities take turns in being leased first, so that neither takes all free handlers.
-Settler::Source Settler::next_source() {
-    activities_first_ = !activities_first_;
-    return options_.tasks && (!options_.activities || !activities_first_) ? Source::kTasks
-                                                                          : Source::kActivities;
-}
-
-bool Settler::serves(Source source) const {
-    return source == Source::kTasks ? options_.tasks.has_value() : options_.activities.has_value();
-}
-
-// Whether a settler is about to begin a round, which leases for the handlers that are free then. A
-// round that is under way has leased for those that were free when it began.
-bool Settler::is_about_to_ask() const {
-    return under_way_ < options_.connections && (!ended_.empty() || needs_a_claim());
-}
-
-// Whether the thread that waits for work has to lease, because a handler is free and no settler
-// will lease for it. Returns true once for each time that thread has found no free handler.
-bool Settler::is_hungry() {
-    return awaits_handler_ && idle_handlers() > 0 && !is_about_to_ask() &&
-           std::exchange(awaits_handler_, false);
+Settler::Settler(HubServer& server, SettlerOptions options, SettlerHost& host)
+    : Settler(std::move(options), host) {
+    first_lane_ = &add_lane(server, options_.hub);
 }
 
 // ---- For the thread that waits for work. ----
-
-int Settler::free_handlers() {
-    const std::lock_guard lock(mutex_);
-    awaits_work_ = false;
-    const bool others_ask = is_about_to_ask();
-    const int free = others_ask ? 0 : idle_handlers();
-    awaits_handler_ = free == 0;
-    if (others_ask) {
-        ended_changed_.notify_one();
-    }
-    return free;
-}
-
-int Settler::receive(Hub& hub) {
-    Round round;
-    {
-        const std::lock_guard lock(mutex_);
-        round = {.room = reserve(), .first = next_source()};
-        ++under_way_;
-    }
-    Room left = round.room;
-    struct End {
-        Settler& settler;
-        const Room& asked;
-        const Room& left;
-        ~End() {
-            const std::lock_guard lock(settler.mutex_);
-            settler.end_round(asked, asked.all() - left.all());
-            settler.awaits_work_ = left.handlers > 0;
-        }
-    } end{*this, round.room, left};
-    for (const Source source :
-         {round.first, round.first == Source::kTasks ? Source::kActivities : Source::kTasks}) {
-        if (left.all() > 0 && serves(source)) {
-            auto work = call(hub, source, {}, left).work;
-            const auto count = static_cast<int>(work.size());
-            const bool stays = deliver(std::move(work));
-            left.use(count);
-            if (stays) {
-                ended_changed_.notify_one();  // a settler releases what grows old
-            }
-        }
-    }
-    return round.room.all() - left.all();
-}
 
 void Settler::stop_receiving() {
     {
@@ -256,7 +123,7 @@ JobPointer Settler::take() {
 }
 
 JobPointer Settler::hand_over(JobPointer job) {
-    job->lease->call_through(pool_);
+    job->lease->call_through(job->lane->server.portions);
     JobPointer next;
     bool settler_sleeps = false;
     bool leaves = false;
@@ -350,11 +217,11 @@ void Settler::serve() {
     std::unique_lock lock(mutex_);
     for (;;) {
         wait_for_work(lock);
-        if (ended_.empty() && !needs_a_claim()) {
+        if (!has_ended() && !needs_a_claim()) {
             return;
         }
         Round round = begin_round();
-        const bool leaves_some = idle_settlers_ > 0 && (!ended_.empty() || needs_a_claim());
+        const bool leaves_some = idle_settlers_ > 0 && (has_ended() || needs_a_claim());
         lock.unlock();
         if (leaves_some) {
             ended_changed_.notify_one();
@@ -371,12 +238,17 @@ void Settler::serve() {
 // Waits until there is something for a round, or finish() is called.
 void Settler::wait_for_work(std::unique_lock<std::mutex>& lock) {
     give_back_old();
-    while (ended_.empty() && !needs_a_claim() && !finishing_) {
+    while (!has_ended() && !needs_a_claim() && !finishing_) {
         ++idle_settlers_;
-        if (buffer_.empty()) {
+        if (buffer_.empty() && ended_.empty()) {
             ended_changed_.wait(lock);
         } else {
-            ended_changed_.wait_until(lock, buffer_.front()->received + max_age());
+            auto next = buffer_.empty() ? SteadyClock::time_point::max()
+                                        : buffer_.front()->received + max_age();
+            for (const JobPointer& job : ended_) {
+                next = std::min(next, job->lane->server.retry_at);  // they are away
+            }
+            ended_changed_.wait_until(lock, next);
         }
         --idle_settlers_;
         give_back_old();
@@ -389,6 +261,13 @@ void Settler::give_back_buffer(std::size_t count) {
         ended_.push_back(std::move(buffer_.front()));
         buffer_.pop_front();
     }
+}
+
+void Settler::give_back_buffer_of(const Lane& lane) {
+    const auto is_of_another = [&lane](const JobPointer& job) { return job->lane != &lane; };
+    const auto first = std::stable_partition(buffer_.begin(), buffer_.end(), is_of_another);
+    std::move(first, buffer_.end(), std::back_inserter(ended_));
+    buffer_.erase(first, buffer_.end());
 }
 
 // Whether an automatic buffer has more jobs than threads that wait for one.
@@ -423,35 +302,66 @@ void Settler::give_back_old() {
     }
 }
 
-Settler::Round Settler::begin_round() {
-    Round round;
+// Takes what has ended first, and what is of the same lane.
+void Settler::take_ended(Round& round) {
     std::size_t bytes = 0;
-    // A round that only leases never follows another one, so outcomes do not wait.
-    claimed_apart_ = !claimed_apart_ && !ended_.empty() && claims_apart();
-    while (!claimed_apart_ && !ended_.empty() &&
-           round.jobs.size() < static_cast<std::size_t>(options_.settle_max)) {
-        bytes += bytes_of(*ended_.front());
-        if (bytes > kMaxPortionBytes && !round.jobs.empty()) {
-            break;
+    std::vector<JobPointer> left;
+    while (!ended_.empty() && round.jobs.size() < static_cast<std::size_t>(options_.settle_max)) {
+        JobPointer& job = ended_.front();
+        if (round.lane == nullptr && !is_away(*job->lane)) {
+            round.lane = job->lane;
         }
-        round.jobs.push_back(std::move(ended_.front()));
+        if (job->lane == round.lane) {
+            bytes += bytes_of(*job);
+            if (bytes > kMaxPortionBytes && !round.jobs.empty()) {
+                break;
+            }
+            round.jobs.push_back(std::move(job));
+        } else {
+            left.push_back(std::move(job));
+        }
         ended_.pop_front();
     }
+    for (; !left.empty(); left.pop_back()) {
+        ended_.push_front(std::move(left.back()));
+    }
+}
+
+Settler::Round Settler::begin_round() {
+    Round round;
+    // A round that only leases never follows another one, so outcomes do not wait.
+    claimed_apart_ = !claimed_apart_ && has_ended() && claims_apart();
+    if (!claimed_apart_) {
+        take_ended(round);
+    }
+    Lane* next = next_lane();
+    Lane* from = next != nullptr                                  ? next
+                 : round.lane != nullptr && !round.lane->listened ? round.lane
+                                                                  : nullptr;
     // Leases nothing if the thread that waits for work, or another settler, does so.
     const bool another = idle_settlers_ > 0 && claims_apart();
-    if (!awaits_work_ && (claimed_apart_ || round.jobs.empty() || !another)) {
+    if (from != nullptr && (claimed_apart_ || round.jobs.empty() || !another)) {
+        round.from = from;
         round.room = reserve();
+        if (has_several_with_more()) {
+            // The buffer's threshold would keep a hub with little work from its turn.
+            const int ahead = std::min(round.room.buffer, options_.concurrency);
+            round.room.handlers += ahead;
+            round.room.buffer -= ahead;
+        }
+        last_leased_ = round.room.all() > 0 ? from : last_leased_;
     }
-    round.first = next_source();
+    Lane* asked = round.from != nullptr ? round.from : round.lane;
+    round.first = asked != nullptr ? next_source(*asked) : Source::kTasks;
     ++under_way_;
     return round;
 }
 
-void Settler::end_round(const Room& asked, int received) {
-    asked_ -= asked.all() - received;
+void Settler::end_round(const Round& round, int received) {
+    asked_ -= round.room.all() - received;
     --under_way_;
-    if (asked.handlers > 0) {
-        more_ = received >= asked.handlers;
+    if (round.room.handlers > 0) {
+        round.from->more = received >= round.room.handlers;
     }
 }
 
@@ -459,16 +369,16 @@ void Settler::run_round(Round round) {
     Room left = round.room;
     struct End {
         Settler& settler;
-        const Room& asked;
+        const Round& round;
         const Room& left;
         ~End() {
             bool hungry = false;
             bool others = false;
             {
                 const std::lock_guard lock(settler.mutex_);
-                settler.end_round(asked, asked.all() - left.all());
+                settler.end_round(round, round.room.all() - left.all());
                 hungry = settler.is_hungry();
-                others = !settler.ended_.empty() || settler.needs_a_claim();
+                others = settler.has_ended() || settler.needs_a_claim();
             }
             settler.idle_.notify_all();
             if (others) {
@@ -478,17 +388,24 @@ void Settler::run_round(Round round) {
                 settler.host_.look_again();
             }
         }
-    } end{*this, round.room, left};
+    } end{*this, round, left};
     std::vector<JobPointer> tasks;
     std::vector<JobPointer> activities;
     for (auto& job : round.jobs) {
         (job->task.is_activity() ? activities : tasks).push_back(std::move(job));
     }
-    for (const Source source :
-         {round.first, round.first == Source::kTasks ? Source::kActivities : Source::kTasks}) {
+    const Source second = round.first == Source::kTasks ? Source::kActivities : Source::kTasks;
+    Room none;
+    Room& beside = round.from == round.lane ? left : none;
+    for (const Source source : {round.first, second}) {
         auto& jobs = source == Source::kTasks ? tasks : activities;
-        if (!jobs.empty() || (left.all() > 0 && serves(source))) {
-            settle(source, std::move(jobs), left);
+        if (!jobs.empty() || (round.lane != nullptr && beside.all() > 0 && serves(source))) {
+            settle(*round.lane, source, std::move(jobs), beside);
+        }
+    }
+    for (const Source source : {round.first, second}) {
+        if (round.from != nullptr && round.from != round.lane && left.all() > 0 && serves(source)) {
+            settle(*round.from, source, {}, left);
         }
     }
 }
@@ -533,7 +450,7 @@ void Settler::begin_portion(Portion& portion, std::vector<JobPointer>& others) {
 }
 
 // Settles jobs of one source; uses some of the room.
-void Settler::settle(Source source, std::vector<JobPointer> jobs, Room& room) {
+void Settler::settle(Lane& lane, Source source, std::vector<JobPointer> jobs, Room& room) {
     std::vector<JobPointer> others;  // need a call of their own, when this one's connection is free
     Portion portion;
     Answer answer;
@@ -543,10 +460,10 @@ void Settler::settle(Source source, std::vector<JobPointer> jobs, Room& room) {
         portion = portion_of(std::move(jobs), others);
         if (!portion.jobs.empty() || room.all() > 0) {
             // The connection first: leases are extended until begin_portion().
-            auto connection = take_connection();
+            auto connection = take_connection(lane.server);
             begun = true;
             begin_portion(portion, others);
-            Hub hub(*connection, options_.hub, options_.clock);
+            Hub hub(*connection, lane.hub, options_.clock);
             answer = call(hub, source, std::move(portion.parts), room);
         }
     } catch (const Error& error) {
@@ -554,18 +471,21 @@ void Settler::settle(Source source, std::vector<JobPointer> jobs, Room& room) {
     } catch (const std::exception& error) {
         failure = unknown_outcome(error.what());
     }
+    if (failure && put_back(lane.server, portion.jobs, others, *failure)) {
+        return;
+    }
     if (failure && !begun) {
         begin_portion(portion, others);
     }
     if (!failure) {
-        hand_on(std::move(answer.work), room);
+        hand_on(lane, std::move(answer.work), room);
         if (answer.outcomes.size() != portion.jobs.size()) {
             failure = unknown_outcome("the answer has " + std::to_string(answer.outcomes.size()) +
                                       " outcomes of " + std::to_string(portion.jobs.size()));
         }
     }
     if (failure) {
-        fail_portion(source, std::move(portion.jobs), *failure);
+        fail_portion(lane, source, std::move(portion.jobs), *failure);
     } else {
         for (std::size_t i = 0; i < portion.jobs.size(); ++i) {
             tell_outcome(std::move(portion.jobs[i]), answer.outcomes[i]);
@@ -578,10 +498,10 @@ void Settler::settle(Source source, std::vector<JobPointer> jobs, Room& room) {
 
 // Must not throw, because the outcomes still have to be reported. Leases of work that cannot be
 // handed over lapse.
-void Settler::hand_on(std::vector<Work> work, Room& room) noexcept {
+void Settler::hand_on(Lane& lane, std::vector<Work> work, Room& room) noexcept {
     try {
         const auto count = static_cast<int>(work.size());
-        deliver(std::move(work));
+        deliver(lane, std::move(work));
         room.use(count);
     } catch (const std::exception& error) {
         host_.tell_error(error);
@@ -590,7 +510,7 @@ void Settler::hand_on(std::vector<Work> work, Room& room) noexcept {
 
 // After a call that was rejected as a whole: sends halves, until the outcome that caused it is
 // alone.
-void Settler::settle_halves(Source source, std::vector<JobPointer> jobs) {
+void Settler::settle_halves(Lane& lane, Source source, std::vector<JobPointer> jobs) {
     if (jobs.size() == 1) {
         alone(std::move(jobs[0]));
         return;
@@ -600,16 +520,23 @@ void Settler::settle_halves(Source source, std::vector<JobPointer> jobs) {
                                    std::make_move_iterator(jobs.end()));
     jobs.erase(middle, jobs.end());
     Room none;
-    settle(source, std::move(jobs), none);
-    settle(source, std::move(second), none);
+    settle(lane, source, std::move(jobs), none);
+    settle(lane, source, std::move(second), none);
 }
 
-// A pool makes connections at once or not at all; a server that restarts is waited for.
-PooledConnection Settler::take_connection() {
+// A pool makes connections at once or not at all; a server that restarts is waited for, if there is
+// no other one to work for.
+PooledConnection Settler::take_connection(HubServer& server) {
+    if (server.is_one_of_many) {
+        auto connection = server.portions.take(kPatience);
+        const std::lock_guard lock(mutex_);
+        server.failures = 0;
+        return connection;
+    }
     const auto deadline = SteadyClock::now() + options_.reconnect_timeout;
     for (int n = 0;; ++n) {
         try {
-            return pool_.take(kPatience);
+            return server.portions.take(kPatience);
         } catch (const Error& error) {
             const auto pause = reconnect_pause(n);
             const auto next = SteadyClock::now() + pause;
@@ -641,22 +568,22 @@ Settler::Answer Settler::call(Hub& hub, Source source, std::vector<PortionPart> 
     }
     FetchOptions fetch = options_.activities.value_or(FetchOptions{});
     fetch.max_items = room.handlers;
-    SettledWork settled = hub.provider().settle_and_fetch_work_items(
-        parts_of<WorkOutcome>(std::move(parts)), fetch, prefetch);
+    SettledWork settled =
+        call_for_activities(hub, parts_of<WorkOutcome>(std::move(parts)), fetch, prefetch);
     return {std::move(settled.outcomes), work_of(std::move(settled.items))};
 }
 
 // Hands over to the handlers what was leased. True if some of it stays in the buffer.
-bool Settler::deliver(std::vector<Work> work) {
+bool Settler::deliver(Lane& lane, std::vector<Work> work) {
     if (work.empty()) {
         return false;
     }
     std::vector<JobPointer> jobs;
     jobs.reserve(work.size());
     const auto now = SteadyClock::now();
-    for (auto& lease : keeper_.keep_all(std::move(work))) {
-        JobPointer job(new Job(std::move(lease), now));
-        job->lease->call_through(pool_);
+    for (auto& lease : lane.server.keeper.keep_all(std::move(work), lane.hub)) {
+        JobPointer job(new Job(std::move(lease), lane, now));
+        job->lease->call_through(lane.server.portions);
         job->lease->set_portions(
             [this, &lent = *job](Outcome outcome) { settle_and_wait(lent, std::move(outcome)); });
         jobs.push_back(std::move(job));

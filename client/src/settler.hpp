@@ -22,10 +22,16 @@
 // is in it goes back when the oldest job has waited for ten times as long: a run of short jobs says
 // nothing about the next one.
 //
+// Lanes. Jobs are from a hub on a server, and each call is about one of these lanes. A worker of a
+// family has many: its handlers, buffer and settlers are for all of them. Lanes that are known to
+// have more work take turns: a call leases from the next one, be it the one whose outcomes are
+// settled or not, so no hub takes all handlers.
+//
 // Threads. A settler has `connections` threads, which make the calls with connections of the pool,
 // one at a time each. The handlers' threads call take(), hand_over() and done(); the thread that
-// waits for work calls free_handlers() and receive(), and leads the end: stop_receiving(),
-// await_idle(), and, when the handlers' threads have ended, finish().
+// waits for work, or one for each server, calls free_handlers() and receive(). The thread of run()
+// leads the end: stop_receiving(), await_idle(), and, when the handlers' threads have ended,
+// finish().
 //
 // Wake-ups. Waking a thread costs more than a short job. While jobs are short, one handler's thread
 // is woken at a time, and it wakes the next one if there are jobs left; else all that are needed
@@ -41,6 +47,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,19 +57,49 @@
 #include <vector>
 
 #include "belay/pool.hpp"
+#include "coupling.hpp"
 #include "lease.hpp"
 
 namespace belay {
+
+// A server, as the settler uses it. Outlives the settler.
+struct HubServer {
+    using SteadyTime = std::chrono::steady_clock::time_point;
+
+    Pool& portions;
+    Pool& handlers;  // of the calls that handlers make
+    LeaseKeeper& keeper;
+    // Other servers have hubs of the same worker, so no settler waits for this one while it is
+    // away: its jobs are put back, and tried again after a pause.
+    bool is_one_of_many = false;
+    // Guarded by the settler's mutex:
+    int failures = 0;  // attempts to connect that have failed in a row
+    SteadyTime away_since = {};
+    SteadyTime retry_at = {};
+};
+
+// A hub on a server: what is leased there goes back there. Guarded by the settler's mutex, but for
+// the first two.
+struct Lane {
+    Lane(HubServer& on, std::string name) : server(on), hub(std::move(name)) {}
+
+    HubServer& server;
+    const std::string hub;
+    bool more = false;              // the last answer left it open whether there is more
+    bool listened = false;          // the thread that waits is notified of new work
+    bool activities_first = false;  // in the next call
+};
 
 // A task or activity between its lease and its settlement.
 struct Job {
     using SteadyTime = std::chrono::steady_clock::time_point;
 
-    Job(std::unique_ptr<HeldLease> held, SteadyTime now)
-        : lease(std::move(held)), task(*lease), received(now) {}
+    Job(std::unique_ptr<HeldLease> held, Lane& from, SteadyTime now)
+        : lease(std::move(held)), task(*lease), lane(&from), received(now) {}
 
     std::unique_ptr<HeldLease> lease;
     Task task;  // of the lease
+    Lane* lane;
     SteadyTime received;
     SteadyTime began = {};  // the handler
     // None: no handler has begun it, and it goes back.
@@ -116,6 +153,9 @@ class SettlerHost {
     // When to try again what was released because a call has failed.
     virtual Milliseconds delay_after(const Task& task) const = 0;
 
+    // A call has failed in the hub.
+    virtual void failed_in(const Lane&, const Error&) noexcept {}
+
     virtual bool stopping() const = 0;
     // A handler is free, and nothing more comes by itself.
     virtual void look_again() noexcept = 0;
@@ -126,7 +166,7 @@ class SettlerHost {
 };
 
 struct SettlerOptions {
-    std::string hub;
+    std::string hub = {};
     Clock clock = server_clock();
     int concurrency = 1;
     int connections = 1;
@@ -141,24 +181,43 @@ struct SettlerOptions {
     // What to lease.
     std::optional<ClaimOptions> tasks = {};
     std::optional<FetchOptions> activities = {};
+    // A dispatcher whose turns come with what is settled of activities.
+    SideSlot<TurnSide>* turns = nullptr;
 };
 
-class Settler {
+class Settler : public WorkSide {
  public:
-    Settler(Pool& pool, LeaseKeeper& keeper, SettlerOptions options, SettlerHost& host);
-    ~Settler() { finish(); }
+    // Without a lane; with one, of options.hub.
+    Settler(SettlerOptions options, SettlerHost& host);
+    Settler(HubServer& server, SettlerOptions options, SettlerHost& host);
+    virtual ~Settler() { finish(); }
     Settler(const Settler&) = delete;
     Settler& operator=(const Settler&) = delete;
 
     // ---- For the thread that waits for work. ----
 
+    using Lanes = std::span<Lane* const>;
+
+    // A hub on a server that has it. The lane stays until the settler goes.
+    Lane& add_lane(HubServer& server, std::string hub);
+
     // How many handlers have nothing to do and nothing to expect. If none, the host's look_again()
-    // is called as soon as there is one.
-    int free_handlers();
+    // is called as soon as there is one. The thread does not wait for work of these lanes.
+    int free_handlers(Lanes lanes);
+    int free_handlers() { return free_handlers({&first_lane_, 1}); }
 
     // Leases work for the free handlers and for the buffer. Returns how much it was. What was
     // leased goes to the handlers, even if it throws.
-    int receive(Hub& hub);
+    int receive(Hub& hub, Lane& lane);
+    int receive(Hub& hub) { return receive(hub, *first_lane_); }
+
+    // With several lanes. The thread is about to wait for work of these.
+    void listen(Lanes lanes);
+    // There is work in the lane. It is leased when its turn comes.
+    void has_work(Lane& lane);
+    bool is_known_to_have_work(const Lane& lane);
+    // The server does not have the hub any more.
+    void close(Lane& lane);
 
     // Nothing more is leased, and handlers' threads get no more jobs: those in the buffer go back.
     void stop_receiving();
@@ -168,6 +227,12 @@ class Settler {
 
     // Settles the rest, when the handlers' threads have ended.
     void finish();
+
+    // ---- For the calls of a dispatcher. ----
+
+    int reserve_work() override;
+    FetchOptions work_options(int max_items) const override;
+    void receive_work(std::vector<WorkItem> items, int reserved) noexcept override;
 
     // ---- For the handlers' threads. ----
 
@@ -182,6 +247,8 @@ class Settler {
  private:
     enum class Source { kTasks, kActivities };
 
+    // The most that one call leases.
+    static constexpr int kMaxLeased = 1000;
     // Jobs below this are short: waking a thread for one takes as long.
     static constexpr std::chrono::microseconds kShort{50};
     // Jobs above this are long: a call more to lease the next ones costs little beside them, and
@@ -199,9 +266,12 @@ class Settler {
         void use(int count);
     };
 
-    // What one turn of a settler does.
+    // What one turn of a settler does: it settles jobs of one lane, and leases from the same or
+    // another one.
     struct Round {
+        Lane* lane = nullptr;  // of the jobs
         std::vector<JobPointer> jobs = {};
+        Lane* from = nullptr;  // to lease from
         Room room = {};
         Source first = Source::kTasks;
     };
@@ -219,33 +289,45 @@ class Settler {
     void serve();
     void wait_for_work(std::unique_lock<std::mutex>& lock);
     void run_round(Round round);
-    void settle(Source source, std::vector<JobPointer> jobs, Room& room);
+    void settle(Lane& lane, Source source, std::vector<JobPointer> jobs, Room& room);
     Portion portion_of(std::vector<JobPointer> jobs, std::vector<JobPointer>& others);
     void begin_portion(Portion& portion, std::vector<JobPointer>& others);
-    void hand_on(std::vector<Work> work, Room& room) noexcept;
-    void fail_portion(Source source, std::vector<JobPointer> jobs, const Error& error);
-    void settle_halves(Source source, std::vector<JobPointer> jobs);
+    void hand_on(Lane& lane, std::vector<Work> work, Room& room) noexcept;
+    bool put_back(HubServer& server, std::vector<JobPointer>& jobs, std::vector<JobPointer>& others,
+                  const Error& error);
+    void fail_portion(Lane& lane, Source source, std::vector<JobPointer> jobs, const Error& error);
+    void settle_halves(Lane& lane, Source source, std::vector<JobPointer> jobs);
     void tell_outcome(JobPointer job, const SettledOutcome& outcome) noexcept;
-    void give_back_failed(Source source, std::vector<JobPointer> jobs, const Error& error);
+    void give_back_failed(Lane& lane, Source source, std::vector<JobPointer> jobs,
+                          const Error& error);
     void alone(JobPointer job) noexcept;
     void tell_failure(Job& job, const Error& error);
-    PooledConnection take_connection();
+    PooledConnection take_connection(HubServer& server);
     Answer call(Hub& hub, Source source, std::vector<PortionPart> parts, const Room& room);
+    SettledWork call_for_activities(Hub& hub, const std::vector<WorkOutcome>& outcomes,
+                                    const FetchOptions& fetch, const Prefetch& prefetch);
     bool serves(Source source) const;
-    bool deliver(std::vector<Work> work);
+    bool deliver(Lane& lane, std::vector<Work> work);
 
     // Called with mutex_ held.
     int idle_handlers() const;
+    bool is_away(const Lane& lane) const;
+    bool has_ended() const;
+    Lane* next_lane() const;
+    bool has_more() const;
+    bool has_several_with_more() const;
     bool needs_a_claim() const;
     bool claims_apart() const;
     bool is_about_to_ask() const;
     Room reserve();
+    void take_ended(Round& round);
     Round begin_round();
-    void end_round(const Room& asked, int received);
+    void end_round(const Round& round, int received);
     bool is_hungry();
     void give_back_buffer(std::size_t count);
+    void give_back_buffer_of(const Lane& lane);
     void give_back_old();
-    Source next_source();
+    Source next_source(Lane& lane) const;
     JobPointer take_from_buffer();
     int handlers_to_wake();
     int most_depth() const;
@@ -256,8 +338,6 @@ class Settler {
     // Called without it.
     void wake_handlers(int count);
 
-    Pool& pool_;
-    LeaseKeeper& keeper_;
     const SettlerOptions options_;
     SettlerHost& host_;
 
@@ -266,24 +346,24 @@ class Settler {
     std::condition_variable ended_changed_;
     std::condition_variable idle_;
     // Guarded by mutex_:
-    std::deque<JobPointer> buffer_;  // oldest first
-    std::deque<JobPointer> ended_;   // in the order in which they ended
-    int running_ = 0;                // jobs in handlers
-    int sleeping_ = 0;               // handlers' threads that wait for a job
-    int waking_ = 0;                 // of these, those that have been woken and do not run yet
-    int idle_settlers_ = 0;          // settlers' threads that wait for a round
-    int depth_ = 0;                  // how large the buffer is to be
-    bool starved_ = false;           // a handler has found it empty since the last round began
+    std::list<Lane> lanes_ = {};
+    Lane* first_lane_ = nullptr;
+    const Lane* last_leased_ = nullptr;  // from
+    std::deque<JobPointer> buffer_;      // oldest first
+    std::deque<JobPointer> ended_;       // in the order in which they ended
+    int running_ = 0;                    // jobs in handlers
+    int sleeping_ = 0;                   // handlers' threads that wait for a job
+    int waking_ = 0;                     // of these, those that have been woken and do not run yet
+    int idle_settlers_ = 0;              // settlers' threads that wait for a round
+    int depth_ = 0;                      // how large the buffer is to be
+    bool starved_ = false;               // a handler has found it empty since the last round began
     std::chrono::nanoseconds mean_length_{kShort};  // of jobs in handlers, of late
-    int measured_ = 0;               // how many jobs mean_length_ is of, up to kRemembered
-    int asked_ = 0;                  // jobs that calls under way may bring
-    int under_way_ = 0;              // rounds
-    bool more_ = false;              // the last answer left it open whether there is more
-    bool claimed_apart_ = false;     // the last round has only leased
-    bool awaits_work_ = false;       // the thread that waits is notified of new work
-    bool awaits_handler_ = false;    // it is to be notified of a free handler
-    bool prefetches_ = true;         // not after jobs grew old in the buffer, until one has ended
-    bool activities_first_ = false;  // in the next call
+    int measured_ = 0;             // how many jobs mean_length_ is of, up to kRemembered
+    int asked_ = 0;                // jobs that calls under way may bring
+    int under_way_ = 0;            // rounds
+    bool claimed_apart_ = false;   // the last round has only leased
+    bool awaits_handler_ = false;  // a thread that waits is to be notified of a free handler
+    bool prefetches_ = true;       // not after jobs grew old in the buffer, until one has ended
     bool stopping_ = false;
     bool finishing_ = false;
     std::vector<std::jthread> threads_;  // the last member: they use the others

@@ -6,10 +6,13 @@
 #include <utility>
 
 #include "clean_text.hpp"
+#include "retry.hpp"
 #include "settler.hpp"
 
 namespace belay {
 namespace {
+
+using SteadyClock = std::chrono::steady_clock;
 
 // What became of an outcome that was not refused. Whether a failed task is tried again is the
 // server's decision.
@@ -83,29 +86,65 @@ void Settler::alone(JobPointer job) noexcept {
     }
 }
 
+// After a call that was not made for want of a connection. True: the server is one of many, and the
+// jobs wait until it is tried again, for at most reconnect_timeout in all.
+bool Settler::put_back(HubServer& server, std::vector<JobPointer>& jobs,
+                       std::vector<JobPointer>& others, const Error& error) {
+    if (!server.is_one_of_many || !error.connection_lost() || error.outcome_unknown()) {
+        return false;
+    }
+    for (const auto& job : jobs) {
+        job->lease->leave_open();
+    }
+    const auto now = SteadyClock::now();
+    bool is_first = false;
+    {
+        const std::lock_guard lock(mutex_);
+        is_first = server.failures == 0;
+        server.away_since = is_first ? now : server.away_since;
+        server.retry_at = now + reconnect_pause(server.failures++);
+        if (finishing_ || now >= options_.reconnect_limit->time() ||
+            now >= server.away_since + options_.reconnect_timeout) {
+            return false;
+        }
+        for (auto* some : {&jobs, &others}) {
+            for (auto& job : *some) {
+                ended_.push_back(std::move(job));
+            }
+        }
+    }
+    if (is_first) {
+        host_.tell_error(error);
+    }
+    return true;
+}
+
 // After a call that failed.
-void Settler::fail_portion(Source source, std::vector<JobPointer> jobs, const Error& error) {
+void Settler::fail_portion(Lane& lane, Source source, std::vector<JobPointer> jobs,
+                           const Error& error) {
+    host_.failed_in(lane, error);
     if (jobs.empty()) {
         host_.tell_error(error);
         return;
     }
-    if (error.infrastructure() || error.outcome_unknown()) {
-        give_back_failed(source, std::move(jobs), error);
+    if (error.infrastructure() || error.outcome_unknown() || error.elsewhere()) {
+        give_back_failed(lane, source, std::move(jobs), error);
         return;
     }
     for (const auto& job : jobs) {
         job->lease->leave_open();
     }
-    settle_halves(source, std::move(jobs));
+    settle_halves(lane, source, std::move(jobs));
 }
 
 // After a call that failed because of the connection or the server. Where the outcome is unknown
 // this is safe: what was settled is no longer held.
-void Settler::give_back_failed(Source source, std::vector<JobPointer> jobs, const Error& error) {
+void Settler::give_back_failed(Lane& lane, Source source, std::vector<JobPointer> jobs,
+                               const Error& error) {
     {
         const std::lock_guard lock(mutex_);
         prefetches_ = false;
-        give_back_buffer(buffer_.size());
+        give_back_buffer_of(lane);
     }
     std::vector<PortionPart> parts;
     for (const auto& job : jobs) {
@@ -125,8 +164,8 @@ void Settler::give_back_failed(Source source, std::vector<JobPointer> jobs, cons
         parts.push_back(job->lease->part_to_give_back(host_.delay_after(job->task)));
     }
     try {
-        auto connection = take_connection();
-        Hub hub(*connection, options_.hub, options_.clock);
+        auto connection = take_connection(lane.server);
+        Hub hub(*connection, lane.hub, options_.clock);
         connection->with_transaction([&] {
             // A server that has not noticed yet that the connection broke may hold the leases.
             connection->exec("SET LOCAL lock_timeout = 5000");

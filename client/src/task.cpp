@@ -16,6 +16,10 @@ Task::Task(HeldLease& lease) : lease_(lease), parsed_(std::make_unique<Parsed>()
 
 Task::~Task() = default;
 
+const std::string& Task::hub() const {
+    return lease_.hub();
+}
+
 const Uuid& Task::id() const {
     return lease_.facts().id;
 }

@@ -11,6 +11,11 @@ namespace {
 
 constexpr std::size_t kMaxPortion = 500;
 
+// With so many decisions a call is worth a connection of its own, and after such a wait, too: the
+// calls that are under way may wait for a lock.
+constexpr std::size_t kWorthACall = 8;
+constexpr std::chrono::milliseconds kLongWait{2};
+
 // Decisions of more bytes than this go with different calls.
 constexpr std::size_t kMaxPortionBytes = std::size_t{8} << 20;
 
@@ -40,6 +45,23 @@ std::optional<ErrorFacts> error_of(const AckedTurn& acked) {
 
 }  // namespace
 
+bool TurnSettler::may_call() const {
+    if (waiting_.empty() || calls_ == options_.connections) {
+        return false;
+    }
+    return calls_ == 0 || waiting_.size() >= kWorthACall ||
+           std::chrono::steady_clock::now() - waiting_.front()->since >= kLongWait;
+}
+
+// Until something may have changed for this one.
+void TurnSettler::wait(Waiting& mine, std::unique_lock<std::mutex>& lock) const {
+    if (mine.taken || calls_ == options_.connections) {
+        mine.changed.wait(lock);
+    } else {
+        mine.changed.wait_until(lock, mine.since + kLongWait);
+    }
+}
+
 TurnSettler::Portion TurnSettler::take_portion() {
     Portion portion;
     std::size_t bytes = 0;
@@ -48,6 +70,7 @@ TurnSettler::Portion TurnSettler::take_portion() {
         if (!portion.empty() && bytes > kMaxPortionBytes) {
             break;
         }
+        waiting_.front()->taken = true;
         portion.push_back(waiting_.front());
         waiting_.pop_front();
     }
@@ -56,12 +79,15 @@ TurnSettler::Portion TurnSettler::take_portion() {
 
 bool TurnSettler::ack(const Turn& turn, const Decision& decision, const Where& where,
                       std::optional<Turn>& next) {
-    Waiting mine{.turn = turn, .ack = {turn.lock_token, decision}, .next = next};
+    Waiting mine{.turn = turn,
+                 .ack = {turn.lock_token, decision},
+                 .next = next,
+                 .since = std::chrono::steady_clock::now()};
     std::unique_lock lock(mutex_);
     waiting_.push_back(&mine);
     while (!mine.done) {
-        if (calls_ == options_.connections || waiting_.empty()) {
-            changed_.wait(lock);
+        if (mine.taken || !may_call()) {
+            wait(mine, lock);
             continue;
         }
         ++calls_;
@@ -69,17 +95,25 @@ bool TurnSettler::ack(const Turn& turn, const Decision& decision, const Where& w
         lock.unlock();
         settle(portion);
         lock.lock();
-        --calls_;
-        for (Waiting* waiting : portion) {
-            waiting->done = true;
-        }
-        changed_.notify_all();
+        end_call(portion);
     }
     lock.unlock();
     if (mine.error) {
         throw Error(std::move(*mine.error), where);
     }
     return !mine.alone;
+}
+
+void TurnSettler::end_call(const Portion& portion) {
+    --calls_;
+    for (Waiting* waiting : portion) {
+        waiting->done = true;
+        waiting->changed.notify_one();
+    }
+    // This thread has its own turn to end; the first that waits makes the next call.
+    if (!waiting_.empty()) {
+        waiting_.front()->changed.notify_one();
+    }
 }
 
 void TurnSettler::deliver(const Portion& portion, std::vector<Turn> turns) {

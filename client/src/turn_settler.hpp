@@ -2,9 +2,11 @@
 // next ones with it.
 //
 // There is no thread and no timer: a handler's thread that has a decision makes the call itself,
-// unless as many calls as there are connections are under way. Then it waits, and the thread whose
-// call ends first takes all decisions that have come meanwhile with the next call. So a lone turn
-// is committed at once, and busy handlers share a commit.
+// unless a call is under way already. Then it waits, and when that call ends the first one that
+// waits takes all decisions that have come meanwhile with the next call. So a lone turn is
+// committed at once, and busy handlers share a commit. A call is made beside those that are under
+// way, on another connection, only if it pays off: enough decisions wait, or one has waited for
+// long.
 //
 // Each decision has its own fate. If a call is refused as a whole because of something in it, each
 // of its decisions is committed by a call of its own.
@@ -13,6 +15,7 @@
 // while it is held.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -46,23 +49,32 @@ class TurnSettler {
              std::optional<Turn>& next);
 
  private:
+    using SteadyTime = std::chrono::steady_clock::time_point;
+
     struct Waiting {
         const Turn& turn;
         TurnAck ack;
         std::optional<Turn>& next;
+        SteadyTime since;
+        std::condition_variable changed = {};
+        bool taken = false;  // a call that is under way has it
         bool done = false;
         bool alone = false;
         std::optional<ErrorFacts> error = {};
     };
     using Portion = std::vector<Waiting*>;
 
-    Portion take_portion();  // with mutex_ held
+    // Called with mutex_ held.
+    bool may_call() const;
+    void wait(Waiting& mine, std::unique_lock<std::mutex>& lock) const;
+    Portion take_portion();
+    void end_call(const Portion& portion);
+    // Called without it.
     void settle(const Portion& portion);
     void deliver(const Portion& portion, std::vector<Turn> turns);
 
     const TurnSettlerOptions options_;
     std::mutex mutex_;
-    std::condition_variable changed_;
     // Guarded by mutex_:
     std::deque<Waiting*> waiting_;  // in the order in which they came
     int calls_ = 0;

@@ -174,6 +174,16 @@ class WaitLoop {
     // Fetches again, though nothing has woken the loop.
     void look_again() noexcept { interrupt_.signal(); }
 
+    // For a loop that waits in threads of its own: sleeps until stop().
+    void await_stop() {
+        pollfd ready{.fd = interrupt_.descriptor(), .events = POLLIN, .revents = 0};
+        while (!stopping_) {
+            poll(&ready, 1, -1);
+        }
+    }
+
+    void count_round_trips(std::uint64_t more) { round_trips_ += more; }
+
     // Until stop().
     void wait_and_fetch(Connection& waiting, LeaseKeeper& keeper) {
         Hub hub = hub_on(waiting);
@@ -263,6 +273,8 @@ class OwnerLoop : public WaitLoop {
         // First, so that no work keeps the loop from a cancellation.
         work_queues_.insert(work_queues_.begin(), owner_queue_);
     }
+
+    const std::string& owner_queue() const { return owner_queue_; }
 
     std::vector<std::string> queues(bool has_free_handler) const override {
         return has_free_handler ? work_queues_ : std::vector<std::string>{owner_queue_};

@@ -3,11 +3,14 @@
 //
 // A handler's thread continues with what its ack brought, until that is nothing. Nothing is fetched
 // that no handler is free for, or about to be free for, so leases are held only by work that runs.
+// Calls of another loop may lease for free handlers, too: each of them, and each fetch, reserves
+// them first.
 #pragma once
 
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -29,6 +32,10 @@ class WorkLoop : public WaitLoop {
         LeaseKeeper keeper(pools.leases, options.keeper);
         draining_ = false;
         begin_run(pools.portions);
+        struct EndRun {
+            WorkLoop& loop;
+            ~EndRun() { loop.end_run(); }
+        } end_run{*this};
         std::vector<std::jthread> threads;
         for (int i = 0; i < options.concurrency; ++i) {
             threads.emplace_back([&] { serve(keeper, pools); });
@@ -47,6 +54,8 @@ class WorkLoop : public WaitLoop {
  protected:
     // Called before anything is fetched. The pool lives until run() ends.
     virtual void begin_run(Pool&) {}
+    // Called when no handler runs any more; the pool is still there.
+    virtual void end_run() noexcept {}
 
     // Appends at most `free` items; called by the thread of run(). What it has appended counts,
     // even if it throws.
@@ -71,8 +80,31 @@ class WorkLoop : public WaitLoop {
                 buffer_.push_back(std::move(item));
             }
         }
-        changed_.notify_all();
+        // A handler's thread that is on its way may take the item, too.
+        for (std::size_t i = 0; i < items.size(); ++i) {
+            changed_.notify_one();
+        }
         return true;
+    }
+
+    // Takes the handlers that are free: what is leased for them follows with pass_on(), and then
+    // end_reservation().
+    int reserve_handlers(int most = std::numeric_limits<int>::max()) {
+        const std::lock_guard lock(mutex_);
+        const int count = draining_ || stopping() ? 0 : std::min(most, idle_handlers());
+        reserved_ += count;
+        return count;
+    }
+    void end_reservation(int count) noexcept {
+        bool wake = false;
+        {
+            const std::lock_guard lock(mutex_);
+            reserved_ -= count;
+            wake = idle_handlers() > 0 && std::exchange(waits_for_handlers_, false);
+        }
+        if (wake) {
+            look_again();
+        }
     }
 
     // Releases items that no handler has begun.
@@ -128,11 +160,11 @@ class WorkLoop : public WaitLoop {
             const std::lock_guard lock(mutex_);
             --busy_;
             // The buffer may have something for this handler.
-            if (busy_ < loop_options().concurrency) {
+            if (idle_handlers() > 0) {
                 wake = std::exchange(waits_for_handlers_, false);
             }
         }
-        changed_.notify_all();
+        idle_.notify_all();
         if (wake) {
             look_again();
         }
@@ -153,24 +185,37 @@ class WorkLoop : public WaitLoop {
         }
     }
 
+    // With mutex_ held. A handler that has just acked is still busy, though its next item may be
+    // there.
+    int idle_handlers() const {
+        return std::max(0, loop_options().concurrency - busy_ - reserved_);
+    }
+
     int free_handlers() override {
         const std::lock_guard lock(mutex_);
-        // A handler that has just acked is still busy, though its next item may be there.
-        const int free = std::max(0, loop_options().concurrency - busy_);
+        const int free = idle_handlers();
         waits_for_handlers_ = free == 0;
         return free;
     }
 
     int fetch_some(Hub& hub, int free) override {
+        const int reserved = reserve_handlers(free);
+        if (reserved == 0) {
+            return free;  // another loop's call has taken them: how many are free is asked again
+        }
         std::vector<Item> items;
         // What was leased goes to the handlers, even if a later part of the fetch has failed.
         struct PassOn {
             WorkLoop& loop;
             std::vector<Item>& items;
-            ~PassOn() { (void)loop.pass_on(items); }  // The drain comes after it.
-        } pass_on{*this, items};
-        fetch(hub, free, items);
-        return static_cast<int>(items.size());
+            int reserved;
+            ~PassOn() {
+                (void)loop.pass_on(items);  // The drain comes after it.
+                loop.end_reservation(reserved);
+            }
+        } pass_on{*this, items, reserved};
+        fetch(hub, reserved, items);
+        return reserved < free ? free : static_cast<int>(items.size());
     }
 
     // Releases what no handler has begun, and after the deadline also the rest.
@@ -185,7 +230,7 @@ class WorkLoop : public WaitLoop {
         changed_.notify_all();
         give_back_unused(pool, unused);
         std::unique_lock lock(mutex_);
-        if (changed_.wait_until(lock, end_of_drain(), [this] { return busy_ == 0; })) {
+        if (idle_.wait_until(lock, end_of_drain(), [this] { return busy_ == 0; })) {
             return;
         }
         for (LeaseBase* lease : active_) {
@@ -200,10 +245,12 @@ class WorkLoop : public WaitLoop {
     }
 
     std::mutex mutex_;
-    std::condition_variable changed_;
+    std::condition_variable changed_;  // the buffer, for handlers' threads
+    std::condition_variable idle_;     // a handler, for the drain
     // Guarded by mutex_:
     std::deque<Item> buffer_;
-    int busy_ = 0;  // items in the queue and in handlers
+    int busy_ = 0;      // items in the queue and in handlers
+    int reserved_ = 0;  // handlers that calls under way lease for
     bool waits_for_handlers_ = false;
     bool draining_ = false;
     std::set<LeaseBase*> active_;

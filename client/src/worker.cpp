@@ -6,6 +6,7 @@
 #include "belay/worker.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "family_loop.hpp"
 #include "retry.hpp"
 #include "settler.hpp"
 #include "wait_loop.hpp"
@@ -22,8 +24,10 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// wait_for_work takes 64 queues, and one of them is the owner's, one that of activities.
-constexpr std::size_t kMaxQueues = 62;
+// wait_for_work takes 256 queues, and one of them is the owner's, one that of activities.
+constexpr std::size_t kMaxQueues = 254;
+// Of each hub of a family, so that one connection waits for 64 of them or more.
+constexpr std::size_t kMaxQueuesOfFamily = 2;
 
 // What the calls of a settler take.
 constexpr int kMaxPrefetch = 1000;
@@ -49,13 +53,19 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
     ClaimOptions claim_options = {};
     FetchOptions fetch_options = {};
     Settler* settler = nullptr;  // while run() runs
+    std::atomic<FamilyLoop*> family = nullptr;
+    std::shared_ptr<Coupling> coupling = {};  // with a dispatcher
     // What a handler's thread runs, for the drain. Each thread has one, so that they do not meet.
     struct Active {
         std::mutex mutex = {};
-        LeaseBase* lease = nullptr;  // guarded by mutex
+        Job* job = nullptr;  // guarded by mutex
     };
 
     explicit Impl(WorkerOptions given) : options(std::move(given)) {
+        if (options.hub.empty() != options.family.has_value()) {
+            throw Error(
+                {.message = "a worker needs a hub or a family, and not both", .sqlstate = "QB006"});
+        }
         if (options.instance.empty()) {
             options.instance = made_up_owner(options.name);
         }
@@ -112,7 +122,8 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
                 queues.push_back("queue:" + name);
             }
         }
-        if (queues.empty() || queues.size() > kMaxQueues) {
+        const std::size_t most = options.family ? kMaxQueuesOfFamily : kMaxQueues;
+        if (queues.empty() || queues.size() > most) {
             queues = {"queue:*"};
         }
         return queues;
@@ -143,56 +154,120 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
         }
         if (!activity_handlers.empty()) {
             made.activities = fetch_options;
+            made.turns = coupling ? &coupling->turns : nullptr;
         }
         return made;
     }
 
     void run() {
         choose_sources();
+        if (options.family) {
+            run_family();
+        } else {
+            run_hub();
+        }
+    }
+
+    void run_hub() {
         const LoopOptions& loop = loop_options();
         Pools pools(loop.connection, loop.connections);
         Connection waiting(loop.connection);
         const Count count{*this, pools, waiting};
         LeaseKeeper keeper(pools.leases, loop.keeper);
-        Settler own(pools.portions, keeper, settler_options(), *this);
+        HubServer server{pools.portions, pools.handlers, keeper};
+        Settler own(server, settler_options(), *this);
+        serve_while(own, [&] { wait_and_fetch(waiting, keeper); });
+    }
+
+    void run_family() {
+        const LoopOptions& loop = loop_options();
+        std::vector<std::string> work = queues(true);
+        std::erase(work, owner_queue());
+        Settler own(settler_options(), *this);
+        FamilyLoop servers(
+            {.family = *options.family,
+             .connection = loop.connection,
+             .connections = loop.connections,
+             .wait_timeout = loop.wait_timeout,
+             .retry_delay = options.retry_delay,
+             .keeper = loop.keeper,
+             .owner_queue = owner_queue(),
+             .work_queues = work,
+             .on_error =
+                 [this](const std::string& hub, const std::exception& error) {
+                     tell(options.on_event,
+                          {.kind = Kind::kError, .message = error.what(), .hub = hub});
+                 },
+             .stopping = [this] { return stopping(); }},
+            own);
+        family = &servers;
+        // Also if it throws: stop() may be called later.
+        struct Reset {
+            std::atomic<FamilyLoop*>& family;
+            ~Reset() { family = nullptr; }
+        } reset{family};
+        serve_while(own, [&] {
+            servers.begin();
+            await_stop();
+            servers.end();
+        });
+        count_round_trips(servers.round_trips());
+    }
+
+    // Runs the handlers' threads while the body waits for work, and drains.
+    template <typename Body>
+    void serve_while(Settler& own, const Body& body) {
         settler = &own;
         std::deque<Active> active;  // its elements stay where they are
         std::vector<std::jthread> threads;
-        for (int i = 0; i < loop.concurrency; ++i) {
-            threads.emplace_back([this, &own, &pools, &mine = active.emplace_back()] {
-                serve(own, pools.handlers, mine);
-            });
+        for (int i = 0; i < options.concurrency; ++i) {
+            threads.emplace_back([this, &own, &mine = active.emplace_back()] { serve(own, mine); });
+        }
+        if (coupling) {
+            coupling->work.open(own);
         }
         try {
-            wait_and_fetch(waiting, keeper);
+            body();
         } catch (...) {
             // The threads must end before this frame does.
             stop();
-            drain(own, pools.portions, active, threads);
+            drain(own, active, threads);
             throw;
         }
-        drain(own, pools.portions, active, threads);
+        drain(own, active, threads);
     }
 
     // Lets handlers finish until the deadline, then takes their work from them.
-    void drain(Settler& own, Pool& pool, std::deque<Active>& active,
-               std::vector<std::jthread>& threads) {
+    void drain(Settler& own, std::deque<Active>& active, std::vector<std::jthread>& threads) {
         own.stop_receiving();
         if (!own.await_idle(end_of_drain())) {
             for (Active& one : active) {
                 const std::lock_guard lock(one.mutex);
-                if (one.lease != nullptr) {
-                    take_away(*one.lease, pool);
+                if (one.job != nullptr) {
+                    take_away(*one.job);
                 }
             }
         }
         threads.clear();
+        if (coupling) {
+            coupling->work.close();
+        }
         own.finish();
     }
 
-    void take_away(LeaseBase& lease, Pool& pool) const {
+    std::shared_ptr<Coupling> couple(const std::string& hub, Milliseconds lease) {
+        if (options.family || hub != options.hub || lease != options.lease || options.slots) {
+            throw Error({.message = "the worker is of another hub, or its leases differ",
+                         .sqlstate = "QB006"});
+        }
+        coupling = std::make_shared<Coupling>();
+        return coupling;
+    }
+
+    void take_away(Job& job) const {
+        LeaseBase& lease = *job.lease;
         lease.request_stop();
-        lease.call_through(pool);  // its handler may never let go of a connection
+        lease.call_through(job.lane->server.portions);  // its handler may keep its connection
         try {
             give_up(lease, {}, true);
         } catch (const std::exception& error) {
@@ -206,7 +281,19 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
 
     bool stopping() const override { return WaitLoop::stopping(); }
 
-    void look_again() noexcept override { WaitLoop::look_again(); }
+    void look_again() noexcept override {
+        if (FamilyLoop* servers = family) {
+            servers->look_again();
+        } else {
+            WaitLoop::look_again();
+        }
+    }
+
+    void failed_in(const Lane& lane, const Error& error) noexcept override {
+        if (FamilyLoop* servers = family) {
+            servers->failed_in(lane, error);
+        }
+    }
 
     void tell_error(const std::exception& error) const noexcept override {
         tell(options.on_event, {.kind = Kind::kError, .message = error.what()});
@@ -280,27 +367,27 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
         mutable std::string last_message_ = {};
     };
 
-    // Makes a lease known to the drain, which releases it if its handler takes too long.
+    // Makes a job known to the drain, which releases it if its handler takes too long.
     class Known {
      public:
-        Known(Active& active, LeaseBase& lease) : active_(active) { set(&lease); }
+        Known(Active& active, Job& job) : active_(active) { set(&job); }
         ~Known() { set(nullptr); }
         Known(const Known&) = delete;
         Known& operator=(const Known&) = delete;
 
      private:
-        void set(LeaseBase* lease) {
+        void set(Job* job) {
             const std::lock_guard lock(active_.mutex);
-            active_.lease = lease;
+            active_.job = job;
         }
 
         Active& active_;
     };
 
     // A handler's thread.
-    void serve(Settler& own, Pool& pool, Active& active) {
+    void serve(Settler& own, Active& active) {
         for (JobPointer job = own.take(); job;) {
-            job->lease->call_through(pool);
+            job->lease->call_through(job->lane->server.handlers);
             bool hands_over = false;
             try {
                 hands_over = run_job(*job, active);
@@ -318,7 +405,7 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
 
     // True if the job has an outcome for a portion; otherwise it is over.
     bool run_job(Job& job, Active& active) {
-        const Known known(active, *job.lease);
+        const Known known(active, job);
         if (job.lease->lost()) {
             lost_unused(job);
             return false;
@@ -466,6 +553,10 @@ void Worker::stop() noexcept {
 
 std::uint64_t Worker::round_trips() const {
     return impl_->round_trips();
+}
+
+std::shared_ptr<Coupling> Worker::couple(const std::string& hub, Milliseconds lease) {
+    return impl_->couple(hub, lease);
 }
 
 const std::string& Worker::instance() const {

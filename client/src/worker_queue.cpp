@@ -2,15 +2,11 @@
 #include "belay/provider.hpp"
 
 #include "by_api.hpp"
-#include "rows.hpp"
+#include "provider_rows.hpp"
 #include "turn_json.hpp"
 
 namespace belay {
 namespace {
-
-void read_work_item(Reader& from, WorkItem& to) {
-    from >> to.work_item >> to.lock_token >> to.attempt;
-}
 
 std::vector<Hub::Argument> fetch_arguments(const Hub& hub, const FetchOptions& options, bool many) {
     std::vector<Hub::Argument> arguments{
@@ -29,6 +25,23 @@ std::vector<Hub::Argument> fetch_arguments(const Hub& hub, const FetchOptions& o
 }
 
 }  // namespace
+
+void read_work_item(Reader& from, WorkItem& to) {
+    from >> to.work_item >> to.lock_token >> to.attempt;
+}
+
+OutcomeArguments outcome_arguments(const std::vector<WorkOutcome>& outcomes) {
+    OutcomeArguments all;
+    for (const auto& outcome : outcomes) {
+        all.tokens.push_back(outcome.lock_token);
+        all.words.emplace_back(outcome.abandon ? "abandon" : "ack");
+        all.completions.push_back(outcome.completion);
+        all.delays.push_back(count_of(outcome.delay));
+        all.ignored.push_back(outcome.ignore_attempt);
+        all.reasons.push_back(outcome.reason);
+    }
+    return all;
+}
 
 void Provider::enqueue_worker_work(const NewWorkItem& item, Where where) {
     if (item.delay) {
@@ -118,26 +131,13 @@ namespace {
 SettledWork settle_together(Hub& hub, const std::vector<WorkOutcome>& outcomes,
                             const FetchOptions& options, const Prefetch& prefetch,
                             const Where& where) {
-    std::vector<std::string> tokens;
-    std::vector<std::string> words;
-    std::vector<OptionalText> completions;
-    std::vector<OptionalNumber> delays;
-    std::vector<bool> ignored;
-    std::vector<OptionalText> reasons;
-    for (const auto& outcome : outcomes) {
-        tokens.push_back(outcome.lock_token);
-        words.emplace_back(outcome.abandon ? "abandon" : "ack");
-        completions.push_back(outcome.completion);
-        delays.push_back(count_of(outcome.delay));
-        ignored.push_back(outcome.ignore_attempt);
-        reasons.push_back(outcome.reason);
-    }
+    const OutcomeArguments all = outcome_arguments(outcomes);
     const Result result = hub.call(
         Effect::kAck, kAll, "settle_and_fetch_work_items",
-        {tokens, words, completions, delays, ignored, reasons, count_of(options.lock_timeout),
-         options.owner_id, count_of(options.session_lock_timeout), options.tag_filter,
-         text_of(options.tag_mode), options.max_items, options.max_new_sessions, options.slots,
-         prefetch.most, prefetch.threshold, hub.now()},
+        {all.tokens, all.words, all.completions, all.delays, all.ignored, all.reasons,
+         count_of(options.lock_timeout), options.owner_id, count_of(options.session_lock_timeout),
+         options.tag_filter, text_of(options.tag_mode), options.max_items, options.max_new_sessions,
+         options.slots, prefetch.most, prefetch.threshold, hub.now()},
         where);
     SettledWork settled;
     const bool repeated = hub.connection().was_repeated();

@@ -108,7 +108,10 @@ void move_hub(Tool& tool, const Move& given) {
     }
     const std::string shown = printable(given.hub);
     const std::string before = printable(from.value_or("this server"));
-    std::cerr << "moving hub " << shown << " from " << before << "; Ctrl-C cancels" << std::endl;
+    if (from != to.host + ":" + std::to_string(to.port)) {
+        std::cerr << "moving hub " << shown << " from " << before << "; Ctrl-C cancels"
+                  << std::endl;
+    }
     interrupt().reset();  // made before a handler needs it
     std::signal(SIGINT, cancel_move);
     std::signal(SIGTERM, cancel_move);
@@ -142,7 +145,9 @@ void add_move(CLI::App& app, Tool& tool) {
     auto* command =
         app.add_subcommand("move", "move a hub to another node of Citus while it works");
     command->add_option("HUB", given->hub, "the hub")->required();
-    command->add_option("HOST:PORT", given->target, "the node, as table pg_dist_node has it")
+    command
+        ->add_option("HOST:PORT", given->target,
+                     "the node, as belay hubs or table pg_dist_node has it")
         ->required();
     command
         ->add_option("--mode", given->mode,

@@ -1,8 +1,10 @@
 // belay top: the samples, the keyboard and the command; top_screen.cpp has what is shown.
+#include <libpq-fe.h>
 #include <poll.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -26,11 +28,11 @@ extern "C" void leave_top(int) {
 
 class Sampler {
  public:
-    explicit Sampler(Tool& tool) : tool_(tool) {}
+    Sampler(Tool& tool, bool all_nodes) : tool_(tool), all_nodes_(all_nodes) {}
 
     TopSample take() {
         TopSample sample;
-        if (!tool_.hub_name.empty()) {
+        if (!tool_.hub_name.empty() && !all_nodes_) {
             // The connection goes to the server that has the hub; all that follows is asked there.
             if_allowed([&] { tool_.hub().maintenance().depths(); });
         }
@@ -39,27 +41,96 @@ class Sampler {
             "SELECT current_database(), (extract(epoch FROM clock_timestamp()) * 1000)::bigint");
         sample.database = row.get<std::string>(0, 0);
         sample.at_ms = row.get<std::int64_t>(0, 1);
-        for (auto& hub : tool_.admin().hubs()) {
-            if (hub.is_here && is_wanted(hub.name)) {
-                sample.hubs.push_back(std::move(hub));
-            }
+        add_server(sample, tool_);
+        if_allowed([&] { sample.background = background_of(sample.database, tool_); });
+        if (all_nodes_) {
+            add_nodes(sample);
         }
-        for (auto& queue : tool_.admin().queue_stats()) {
-            if (is_wanted(queue.hub)) {
-                sample.queues.push_back(std::move(queue));
-            }
-        }
-        for (const auto& info : sample.hubs) {
-            Hub hub = tool_.hub(info.name);
-            if_allowed([&] { sample.depths[info.name] = hub.maintenance().depths(); });
-            if_allowed([&] { add_owners(sample, hub); });
-            if_allowed([&] { add_task_queues(sample, hub); });
-        }
-        if_allowed([&] { sample.background = background_of(sample.database); });
+        check_hub(sample);
         return sample;
     }
 
  private:
+    // The hubs that a server has.
+    void add_server(TopSample& sample, Tool& tool) const {
+        std::vector<std::string> names;
+        for (auto& hub : tool.admin().hubs()) {
+            if (hub.is_here && is_wanted(hub.name)) {
+                names.push_back(hub.name);
+                sample.hubs.push_back(std::move(hub));
+            }
+        }
+        for (auto& queue : tool.admin().queue_stats()) {
+            if (std::ranges::find(names, queue.hub) != names.end()) {
+                sample.queues.push_back(std::move(queue));
+            }
+        }
+        for (const auto& name : names) {
+            Hub hub = tool.hub(name);
+            if_allowed([&] { sample.depths[name] = hub.maintenance().depths(); });
+            if_allowed([&] { add_owners(sample, hub); });
+            if_allowed([&] { add_task_queues(sample, hub); });
+        }
+    }
+
+    // The servers that the first one names, each as far as it answers.
+    void add_nodes(TopSample& sample) {
+        Connection& first = tool_.connection();
+        const HubPlace own{PQhost(first.raw()), std::atoi(PQport(first.raw()))};
+        sample.nodes.push_back({.place = place_text(own),
+                                .hubs = static_cast<std::int64_t>(sample.hubs.size()),
+                                .background = sample.background});
+        const Result places = first.call(
+            Effect::kRepeatable,
+            "SELECT host, port FROM belay.hub_locations WHERE NOT is_here AND host IS NOT NULL AND "
+            "($1 = '' OR hub::text = $1) GROUP BY host, port ORDER BY host, port",
+            {tool_.hub_name});
+        for (int i = 0; i < places.size(); ++i) {
+            const HubPlace place{places.get<std::string>(i, 0), places.get<int>(i, 1)};
+            TopSample::Node node{.place = place_text(place)};
+            const std::size_t before = sample.hubs.size();
+            try {
+                Tool& tool = tool_at(place);
+                add_server(sample, tool);
+                if_allowed([&] { node.background = background_of(sample.database, tool); });
+                node.hubs = static_cast<std::int64_t>(sample.hubs.size() - before);
+            } catch (const Error& error) {
+                const std::string text = error.what();
+                node.error =
+                    (error.connection_lost() ? "away: " : "") + text.substr(0, text.find('\n'));
+                others_.erase(node.place);
+            }
+            sample.nodes.push_back(std::move(node));
+        }
+    }
+
+    static std::string place_text(const HubPlace& place) {
+        return place.host + ":" + std::to_string(place.port);
+    }
+
+    // Calls of another server, by a connection of their own.
+    Tool& tool_at(const HubPlace& place) {
+        auto& tool = others_[place_text(place)];
+        if (!tool) {
+            tool = std::make_unique<Tool>();
+            tool->dsn = options_at(tool_.connection_options(), tool_.connection(), place).conninfo;
+            tool->hub_name = tool_.hub_name;
+        }
+        return *tool;
+    }
+
+    // A hub that was named is there, or on a server that is away.
+    void check_hub(const TopSample& sample) {
+        const bool is_away =
+            std::ranges::any_of(sample.nodes, [](const auto& node) { return !node.error.empty(); });
+        if (tool_.hub_name.empty() || !sample.hubs.empty() || is_away) {
+            return;
+        }
+        const auto missing = tool_.find_missing(Error({.message = "", .sqlstate = "3F000"}));
+        throw missing ? UnknownId(missing->what, missing->hint)
+                      : UnknownId("hub \"" + tool_.hub_name + "\" is on no server that was asked");
+    }
+
     bool is_wanted(const std::string& hub) const {
         return tool_.hub_name.empty() || tool_.hub_name == hub;
     }
@@ -93,19 +164,22 @@ class Sampler {
         }
     }
 
-    std::string background_of(const std::string& database) {
-        for (const auto& worker : tool_.admin().workers()) {
+    static std::string background_of(const std::string& database, Tool& tool) {
+        for (const auto& worker : tool.admin().workers()) {
             if (worker.database == database) {
-                return text_of(worker.state);
+                return belay::text_of(worker.state);
             }
         }
         return "none";
     }
 
     Tool& tool_;
+    bool all_nodes_;
+    std::map<std::string, std::unique_ptr<Tool>> others_ = {};  // by place
 };
 
 struct TopOptions {
+    bool all_nodes = false;
     bool once = false;
     double interval = 2;
     int count = 0;  // 0: until Ctrl-C
@@ -189,7 +263,7 @@ void show_top(Tool& tool, const TopOptions& options) {
     const Keyboard keyboard(screen && isatty(STDIN_FILENO) != 0);
     TopView view;
     view.colours = screen && std::getenv("NO_COLOR") == nullptr;
-    Sampler sampler(tool);
+    Sampler sampler(tool, options.all_nodes);
     std::optional<TopSample> before;
     for (int shown = 1;; ++shown) {
         TopSample now = sampler.take();
@@ -233,6 +307,8 @@ void add_top(CLI::App& app, Tool& tool) {
     auto* top =
         app.add_subcommand("top", "watch depths, queues of tasks, ages, leases, rates and workers");
     top->add_flag("--once", options->once, "print one picture and stop; it has no rates");
+    top->add_flag("--all-nodes", options->all_nodes,
+                  "the hubs of all servers that this one knows places on");
     top->add_option("--interval", options->interval, "seconds between pictures")
         ->capture_default_str()
         ->check(CLI::Range(0.05, 3600.0));

@@ -34,6 +34,15 @@ struct TopSample {
     std::vector<Owner> owners = {};
     bool owners_known = false;
     std::string background = {};  // state of the background worker; "" if that cannot be seen
+    // With --all-nodes: the servers of the hubs, the one that was asked first. One that is away has
+    // no hubs here, and an error.
+    struct Node {
+        std::string place;  // host:port
+        std::int64_t hubs = 0;
+        std::string background = {};
+        std::string error = {};
+    };
+    std::vector<Node> nodes = {};
 };
 
 // One row of the view: a queue now, and what happened per second since the sample before.

@@ -188,6 +188,22 @@ Cells<TopSample::Owner> owner_cells(const TopSample& now, std::size_t width) {
     return cells;
 }
 
+Cells<TopSample::Node> node_cells(std::size_t width) {
+    using Node = TopSample::Node;
+    Cells<Node> cells = {
+        {"NODE", 30, true, 0, [](const Node& node) { return printable(node.place); }},
+        {"HUBS", 5, false, 0,
+         [](const Node& node) { return node.error.empty() ? std::to_string(node.hubs) : "-"; }},
+        {"STATE", 43, true, 0, [](const Node& node) {
+             return node.error.empty() ? "background worker " + printable(node.background)
+                                       : printable(node.error);
+         }}};
+    const std::size_t all = width_of_all(cells);
+    cells[2].width = all > width ? cells[2].width - std::min<std::size_t>(33, all - width)
+                                 : cells[2].width + (width - all);
+    return cells;
+}
+
 bool fits(const TopView& view, const std::string& hub, const std::string& name) {
     return hub.find(view.filter) != std::string::npos ||
            name.find(view.filter) != std::string::npos;
@@ -385,6 +401,14 @@ std::string render_top(const TopSample* before, const TopSample& now, std::size_
         }
         add("");
     }
+    if (!now.nodes.empty()) {
+        const auto cells = node_cells(width);
+        add(titles_of(cells), Style::kTitle);
+        for (const auto& node : now.nodes) {
+            add(line_of(cells, node), node.error.empty() ? Style::kPlain : Style::kAlarm);
+        }
+        add("");
+    }
     const auto queues = queue_cells(now, width);
     add(titles_of(queues), Style::kTitle);
     for (const auto& row : shown_rows(top_rows(before, now), view)) {
@@ -464,12 +488,21 @@ Json top_json(const TopSample* before, const TopSample& now) {
         workers.push_back(
             {{"hub", owner.hub}, {"owner_id", owner.owner_id}, {"leases", owner.leases}});
     }
+    Json nodes = Json::array();
+    for (const auto& node : now.nodes) {
+        nodes.push_back({{"place", node.place},
+                         {"away", !node.error.empty()},
+                         {"error", node.error.empty() ? Json() : Json(node.error)},
+                         {"hubs", node.error.empty() ? Json(node.hubs) : Json()},
+                         {"background_worker", node.background}});
+    }
     return {{"database", now.database},
             {"at_ms", now.at_ms},
             {"background_worker", now.background},
             {"queues", queues},
             {"task_queues", task_queues},
-            {"workers", workers}};
+            {"workers", workers},
+            {"nodes", nodes}};
 }
 
 }  // namespace belay::tool

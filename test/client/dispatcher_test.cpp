@@ -18,6 +18,7 @@
 #include "server.hpp"
 #include "turn_elements.hpp"
 #include "turn_settler.hpp"
+#include "work_loop.hpp"
 
 namespace belay::test {
 namespace {
@@ -188,6 +189,31 @@ NewEvent event(std::int64_t id, const std::string& type, const std::string& more
     return {.event_id = id, .event_data = R"({"type":")" + type + "\"" + more + "}"};
 }
 
+// While it fetches, it tries to take handlers for the call of another loop.
+struct Reserving final : WorkLoop<int> {
+    explicit Reserving(ConnectionOptions connection) {
+        set_up({.connection = std::move(connection),
+                .concurrency = 3,
+                .wait_timeout = Milliseconds(1000),
+                .keeper = {.hub = "app"}});
+    }
+    std::vector<std::string> queues(bool) const override { return {"orchestrator"}; }
+    void fetch(Hub&, int free, std::vector<int>&) override {
+        asked_for = free;
+        reserved = reserve_handlers();
+        end_reservation(reserved);
+        stop();
+    }
+    std::optional<int> handle(LeaseKeeper&, Pools&, int) override { return std::nullopt; }
+    void give_back(Hub&, const int&) override {}
+    void tell_error(const std::exception& error) const noexcept override {
+        ADD_FAILURE() << error.what();
+    }
+
+    int asked_for = 0;
+    int reserved = -1;
+};
+
 class ClientDispatcher : public WithServer {
  protected:
     using Kind = DispatcherEvent::Kind;
@@ -290,6 +316,14 @@ TEST_F(ClientDispatcher, SharesSlotsWithOthers) {
     EXPECT_EQ(shares(), "none");
     options.slots = std::vector<std::int32_t>{1};
     EXPECT_THROW(Dispatcher{options}, Error);
+}
+
+// No handler is free for two calls: nothing is leased that has to wait for one.
+TEST_F(ClientDispatcher, ReservesTheHandlersThatItFetchesFor) {
+    Reserving loop(options());
+    loop.run();
+    EXPECT_EQ(loop.asked_for, 3);
+    EXPECT_EQ(loop.reserved, 0);
 }
 
 TEST_F(ClientDispatcher, DecidesManyTurnsOnFewConnections) {

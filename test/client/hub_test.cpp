@@ -1064,13 +1064,15 @@ TEST_F(ClientHub, HasACallForEveryFunction) {
     const std::set<std::string> internal = {
         "call_handler", "event_horizon_pid", "faults", "hub_mark_in", "hub_mark_out",
         "hub_mark_recv", "hub_mark_send", "hub_option_rows", "hub_rows", "inject_fault",
-        "instance_key", "quarantined_hubs", "random_int8", "receive_intents", "run_as_owner",
-        "shard_rows", "shared_memory", "stat_latency", "stat_queues", "stat_task_queues",
-        "turn_token", "task_is_sound", "validator", "work_token", "worker_rows",
+        "instance_key", "live_leases", "quarantined_hubs", "random_int8", "receive_intents",
+        "run_as_owner", "shard_rows", "shared_memory", "stat_latency", "stat_queues",
+        "stat_task_queues", "turn_token", "task_is_sound", "validator", "work_token", "worker_rows",
         // list_instances has a filter for it.
         "list_instances_by_status",
         // For workers in other languages: C++ programs have Worker.
         "settle_and_receive",
+        // Runtime has it: a dispatcher and a worker that share their calls.
+        "settle_turns_and_work",
         // Orchestrations calls start_orchestration and raise_event, which have a clock and a delay.
         "start", "raise",
         // Reads for the pages of a dashboard, and its actions on many objects.

@@ -123,12 +123,13 @@ struct Host final : SettlerHost {
     void lost_unused(Job&) override { ++others; }
     Milliseconds delay_after(const Task&) const override { return Milliseconds(0); }
     bool stopping() const override { return false; }
-    void look_again() noexcept override {}
+    void look_again() noexcept override { ++looks; }
     void tell_error(const std::exception&) const noexcept override { ++errors; }
 
     std::atomic<int> settlements = 0;
     std::atomic<int> others = 0;
     std::atomic<int> unknown = 0;
+    std::atomic<int> looks = 0;
     mutable std::atomic<int> errors = 0;
 };
 
@@ -139,8 +140,9 @@ TEST_F(ClientSettlerConnections, AJobIsExtendedUntilItsPortionIsSent) {
     Pool leases(options(), 1);
     Host host;
     LeaseKeeper keeper(leases, {.hub = "app", .lease = kLease});
+    HubServer server{portions, portions, keeper};
     Settler settler(
-        portions, keeper,
+        server,
         {.hub = "app",
          .tasks = ClaimOptions{.worker = "w", .worker_instance = "w1", .lease = kLease}},
         host);
@@ -158,6 +160,36 @@ TEST_F(ClientSettlerConnections, AJobIsExtendedUntilItsPortionIsSent) {
     settler.stop_receiving();
     EXPECT_EQ(handler.get(), nullptr);
     EXPECT_EQ(host.others, 0);
+    EXPECT_EQ(host.errors, 0);
+}
+
+// A thread that has found no free handler, because the call of another one was to bring work for
+// all of them, is notified when that call has brought less.
+TEST_F(ClientSettlerConnections, HandlersThatACallLeavesFreeAreAnnounced) {
+    create("");
+    Pool portions(options(), 1);
+    Pool leases(options(), 1);
+    Host host;
+    LeaseKeeper keeper(leases, {.hub = "app", .lease = kLease});
+    HubServer server{portions, portions, keeper};
+    Settler settler(
+        server,
+        {.hub = "app",
+         .concurrency = 2,
+         .tasks = ClaimOptions{.worker = "w", .worker_instance = "w1", .lease = kLease}},
+        host);
+    // A call reads the clock when its handlers are reserved.
+    int free_meanwhile = -1;
+    Hub hub(connection_, "app", [&]() -> std::optional<Time> {
+        free_meanwhile = settler.free_handlers();
+        return std::nullopt;
+    });
+    EXPECT_EQ(settler.receive(hub), 1);
+    EXPECT_EQ(free_meanwhile, 0);
+    EXPECT_EQ(host.looks, 1);
+    EXPECT_EQ(settler.free_handlers(), 1);
+    settler.stop_receiving();
+    EXPECT_TRUE(settler.await_idle(Steady::now() + seconds(30)));
     EXPECT_EQ(host.errors, 0);
 }
 

@@ -215,6 +215,37 @@ TEST_F(ClientLease, ExtendsSessions) {
         [&] { return hub.provider().fetch_work_item({.owner_id = "you"}).has_value(); }));
 }
 
+// Lanes, which have the names of hubs, go before the keeper, whose thread may be extending leases.
+TEST_F(ClientLease, KeepsTheNameOfItsHub) {
+    std::atomic<int> errors = 0;
+    LeaseKeeper keeper(pool_, {.session_owner = "me", .on_error = [&](const auto&) { ++errors; }});
+    hub_.provider().enqueue_worker_items({{.work_item = item(1), .session_id = "s"}});
+    std::string name = "app";
+    const auto leases = keeper.keep_all(
+        {hub_.provider()
+             .fetch_work_item({.owner_id = "me", .session_lock_timeout = Milliseconds(30000)})
+             .value()},
+        name);
+    name = "gone";
+    const auto is_extended = [&](const char* table) {
+        const auto until = [&] {
+            return connection_.exec("SELECT max(locked_until) FROM app." + std::string(table))
+                .get<std::int64_t>(0, 0);
+        };
+        const auto first = until();
+        return wait_until(
+            [&] {
+                keeper.extend_now();
+                return until() > first;
+            },
+            seconds(20));
+    };
+    EXPECT_TRUE(is_extended("worker_queue"));
+    leases.at(0)->settle(completed());
+    EXPECT_TRUE(is_extended("sessions"));
+    EXPECT_EQ(errors, 0);
+}
+
 class ClientWorker : public WithServer {
  protected:
     WorkerOptions worker_options() {

@@ -1,6 +1,7 @@
 // Executions in memory: hits, each reason of a miss, bounds.
 #include <atomic>
 #include <ctime>
+#include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -70,6 +71,35 @@ TEST(Cache, HitAndMisses) {
     EXPECT_EQ(take({1, 2, "", true}), Miss::kNone);
     EXPECT_EQ(take({2, 2, "", true}), Miss::kExecution);
     EXPECT_EQ(take({1, 3, "", true}), Miss::kEvent);
+}
+
+// BO-7: a turn that comes before the thread of the last one has put its execution in waits for it;
+// turns of other instances do not.
+TEST(Cache, TakeWaitsForWhatIsComing) {
+    const StoredFacts stored{1, 2, "text"};
+    Cache cache{CacheLimits()};
+    std::optional<Cache::Coming> coming(std::in_place, cache, "i");
+    Miss miss = Miss::kNone;
+    EXPECT_EQ(cache.take("j", stored, miss), nullptr);
+    EXPECT_EQ(miss, Miss::kAbsent);
+    std::atomic<bool> begun = false;
+    std::unique_ptr<Execution> taken;
+    std::thread next([&] {
+        begun = true;
+        Miss ignored = Miss::kNone;
+        taken = cache.take("i", stored, ignored);
+    });
+    while (!begun) {
+        std::this_thread::yield();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // so that it could come too early
+    cache.put(execution("i"), stored, 0);
+    coming.reset();
+    next.join();
+    EXPECT_NE(taken, nullptr);
+    // An ack that has failed puts nothing in.
+    { const Cache::Coming failed(cache, "i"); }
+    EXPECT_EQ(cache.take("i", stored, miss), nullptr);
 }
 
 // LC-2: a thread that comes late with an earlier turn does not replace the later one.

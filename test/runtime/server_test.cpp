@@ -853,7 +853,7 @@ TEST_F(RuntimeServer, WaitForADeletedInstance) {
     EXPECT_TRUE(wait_until([&] {
         return admin_->value(
                    "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'waiting' AND "
-                   "state = 'active' AND query LIKE '%wait_for_work%'") == "1";
+                   "state = 'active' AND query LIKE '%await_result%'") == "1";
     }));
     hub.orchestrations().remove("a", true);
     waiting.join();

@@ -310,6 +310,7 @@ TEST(Turn, HistoryVersion) {
          {"", "1", "1.2", "1.2.3.4", "1.2.x", "01.2.3", "1.2.3-beta", "1.2.1000"}) {
         EXPECT_THROW(belay::engine::check_history_version(wrong), std::invalid_argument) << wrong;
         belay::RuntimeOptions options;
+        options.hub = "app";
         options.history_version = wrong;
         EXPECT_THROW(belay::Runtime runtime(options), std::invalid_argument) << wrong;
     }

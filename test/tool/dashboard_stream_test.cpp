@@ -145,15 +145,16 @@ TEST_F(DashboardStream, CostsLittle) {
     const std::size_t none = statements();
     std::vector<Viewer> viewers;
     std::vector<Open> streams;
-    for (int i = 0; i < 10; ++i) {
+    for (int i = 0; i < 50; ++i) {
         viewers.push_back(log_in());
         EXPECT_EQ(get("/api/v1/h/app/glance", viewers.back()).status, 200);
         streams.push_back(open_stream(viewers.back()));
         EXPECT_EQ(watch(viewers.back(), streams.back(), {"glance:app:"}), 200);
     }
     EXPECT_GT(statements(), none);
-    // Ten viewers of one role: a statement each 2 s, and what is asked once a minute of rights, in
-    // the time that it really took. Once the streams have begun, which takes a busy machine longer.
+    // Fifty viewers of one role: a statement each 2 s, and what is asked once a minute of rights,
+    // in the time that it really took. Once the streams have begun, which takes a busy machine
+    // longer.
     await([&] {
         const std::size_t before = statements();
         const auto begin = std::chrono::steady_clock::now();

@@ -185,6 +185,65 @@ TEST_F(ToolPlaces, TopStaysOnOneServer) {
     conn.exec("SELECT belay.remove_hub_place('app'), belay.drop_hub('here')");
 }
 
+// SO-66: hubs of all servers in one picture; one that is away is shown as such.
+TEST_F(ToolPlaces, TopShowsAllServers) {
+    Cluster second({.preload = true});
+    Conn there = second.connect();
+    there.exec("CREATE EXTENSION belay");
+    there.exec("SELECT belay.create_hub('far')");
+    there.exec("SELECT far.send('mail'), far.send('mail')");
+    Conn conn = cluster->connect();
+    std::string place;
+    {
+        const Connection far({.conninfo = second.conninfo()});
+        place = std::string(PQhost(far.raw())) + ":" + PQport(far.raw());
+        conn.exec("SELECT belay.set_hub_place('far', '" + std::string(PQhost(far.raw())) + "', " +
+                  PQport(far.raw()) + ")");
+    }
+    const auto hubs_of = [](const json& sample) {
+        std::set<std::string> names;
+        for (const auto& row : sample["queues"]) {
+            names.insert(row["hub"].get<std::string>());
+        }
+        return names;
+    };
+    EXPECT_EQ(hubs_of(parsed({"top", "--once"})), std::set<std::string>{"app"});
+    const json all = parsed({"top", "--once", "--all-nodes"});
+    EXPECT_EQ(hubs_of(all), (std::set<std::string>{"app", "far"}));
+    ASSERT_EQ(all["nodes"].size(), 2U) << all;
+    EXPECT_EQ(all["nodes"][0]["hubs"], 1);
+    EXPECT_EQ(all["nodes"][1]["place"], place);
+    EXPECT_EQ(all["nodes"][1]["hubs"], 1);
+    EXPECT_EQ(all["nodes"][1]["away"], false);
+    ASSERT_EQ(all["task_queues"].size(), 1U) << all;
+    EXPECT_EQ(all["task_queues"][0]["ready"], 2);
+    EXPECT_EQ(hubs_of(parsed({"top", "--once", "--all-nodes", "--hub", "far"})),
+              std::set<std::string>{"far"});
+    // Both pictures of one run: rates, on the same connections.
+    EXPECT_EQ(belay({"top", "--all-nodes", "--count", "2", "--interval", "0.05"}).code, 0);
+    second.stop();
+    const json left = parsed({"top", "--once", "--all-nodes"});
+    EXPECT_EQ(hubs_of(left), std::set<std::string>{"app"});
+    EXPECT_EQ(left["nodes"][1]["away"], true);
+    EXPECT_TRUE(left["nodes"][1]["hubs"].is_null());
+    const std::string picture = belay({"top", "--once", "--all-nodes"}).out;
+    EXPECT_NE(picture.find("away: "), std::string::npos) << picture;
+    conn.exec("SELECT belay.remove_hub_place('far')");
+}
+
+// SO-66: a hub that is not there is an error, not an empty picture.
+TEST_F(ToolPlaces, TopOfNoHubIsAnError) {
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"--hub", "nowhere", "top", "--once"},
+          {"--hub", "nowhere", "top", "--once", "--all-nodes"},
+          {"--hub", "nowhere", "top", "--once", "--json"}}) {
+        const Ran ran = belay(words);
+        EXPECT_EQ(ran.code, 1);
+        EXPECT_EQ(ran.out, "");
+        EXPECT_NE(ran.err.find("has no hub \"nowhere\""), std::string::npos) << ran.err;
+    }
+}
+
 // SO-52: without Citus, the steps, with this hub and this place.
 TEST_F(ToolPlaces, MoveSaysWhatToDoOnPlainServers) {
     const Ran ran = belay({"move", "app", "db2:5433"});

@@ -227,6 +227,14 @@ struct ConnectionOptions {
     std::function<void(std::string_view)> on_notice = {};
 };
 
+class Connection;
+
+// What connects to another server with all else as it is: to the place of a hub, as
+// belay.hub_locations says. first is a connection with these options to their own server. Throws
+// Error if it has a password that redirect_hosts does not allow to go there.
+ConnectionOptions options_at(const ConnectionOptions& options, const Connection& first,
+                             const HubPlace& place, Where where = Where::current());
+
 class Connection {
  public:
     // Connects. Throws at once if that is not possible.

@@ -182,6 +182,8 @@ struct DispatcherOptions {
     std::function<void(const DispatcherEvent&)> on_event = {};
 };
 
+class Worker;
+
 class Dispatcher {
  public:
     explicit Dispatcher(DispatcherOptions options);
@@ -191,6 +193,12 @@ class Dispatcher {
 
     // Registers the handler of an orchestration name; "" is for names that have none.
     void on(std::string name, TurnHandler handler);
+
+    // Lets the calls of both lease for each other, while both run: an activity comes with the ack
+    // of the turn that schedules it, a turn with the settlement of the activity that makes it
+    // ready, if a handler is free for it. Both are of one hub, with equal times of their leases.
+    // Before either runs; the worker is there for as long as this dispatcher.
+    void share_calls_with(Worker& worker);
 
     // As Worker::run: works until stop(), then drains and leaves no lease behind.
     void run();

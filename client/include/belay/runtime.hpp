@@ -41,8 +41,8 @@ namespace belay {
 struct RuntimeOptions {
     ConnectionOptions connection = {};
     std::string hub;
-    int executors = 0;  // 0: the number of cores
-    int connections = 2;
+    int executors = 0;    // 0: twice the number of cores, and at least 16
+    int connections = 2;  // of turns, and as many of activities
     int activity_concurrency = 8;
     std::optional<std::vector<std::string>> tags = {};
     TagMode tag_mode = TagMode::kDefaultOnly;

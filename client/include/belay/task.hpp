@@ -39,6 +39,7 @@ class Task {
     Task(const Task&) = delete;
     Task& operator=(const Task&) = delete;
 
+    const std::string& hub() const;    // which it is from
     const Uuid& id() const;            // nil of an activity
     const std::string& queue() const;  // "" of an activity
     const std::string& kind() const;   // of an activity: its name

@@ -29,6 +29,16 @@
 // slow ones delay one another, and neither portions nor leases. All are made when they are needed,
 // so a worker has at most 2 * connections + 2, and connections + 2 if its handlers make no calls.
 //
+// A family. With WorkerOptions::family instead of a hub the worker serves all hubs of the family,
+// on one server or several, with the same handlers; Task::hub() says which hub a task is from.
+// For each server that has some of them it has a thread and a connection that wait for work of all
+// of these, one thread that extends leases, and the connections above. Hubs that have work take
+// turns for free handlers. Moves of hubs are followed. A hub that no server has, or whose server is
+// away, does not keep the others from being served: it is reported by a kError with its name, or
+// without one if its server is away, and asked for again every retry_delay. The first server, that
+// of the connection's conninfo, has to know the places of those that it does not have
+// (belay.hub_locations).
+//
 // Events. kReceived is reported by the thread of the handler, the outcome of a portion by the
 // thread that has settled it: a hook that is slow delays that settler's next portion, and with it
 // the jobs that its call leases. A hook should only count or enqueue.
@@ -44,6 +54,7 @@
 #include <string>
 #include <vector>
 
+#include "belay/family.hpp"
 #include "belay/outcome.hpp"
 #include "belay/provider.hpp"
 #include "belay/task.hpp"
@@ -75,11 +86,14 @@ struct WorkerEvent {
     const Task* task = nullptr;  // none if the event is about no task
     std::string message = {};
     std::chrono::microseconds elapsed{0};  // since the handler was called
+    std::string hub = {};                  // of an error that concerns one hub of a family
 };
 
 struct WorkerOptions {
     ConnectionOptions connection = {};
-    std::string hub;
+    // Either a hub or a whole family; all that follows is for the worker, however many hubs it has.
+    std::string hub = {};
+    std::optional<Family> family = {};
     std::string name = "worker";  // the kind of worker, for operators
     std::string instance = {};    // this one of it; "" makes a name up
     std::vector<std::string> capabilities = {};
@@ -118,6 +132,8 @@ struct WorkerOptions {
     std::function<void(const WorkerEvent&)> on_event = {};  // should return at once, see above
 };
 
+struct Coupling;
+
 class Worker {
  public:
     explicit Worker(WorkerOptions options);
@@ -149,6 +165,10 @@ class Worker {
     const std::string& instance() const;
 
  private:
+    friend class Dispatcher;
+    // For a dispatcher of this hub with leases of this time.
+    std::shared_ptr<Coupling> couple(const std::string& hub, Milliseconds lease);
+
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

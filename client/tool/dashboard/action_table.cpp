@@ -111,7 +111,7 @@ const std::vector<Action> kActions = {
      Kind::kSafe,
      Why::kNone,
      "replay_task",
-     "{h}.replay_task(:task_id, coalesce(:cascade, false), :expected_replay)",
+     "{h}.replay_task(:task_id, coalesce(:cascade, false), :expected_replay::integer)",
      {{"task_id", Type::kUuid},
       {"cascade", Type::kFlag, false},
       {"expected_replay", Type::kInteger, false}},

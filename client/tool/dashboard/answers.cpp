@@ -40,10 +40,15 @@ Response problem(int status, const std::string& word, const std::string& message
     return json_response(status, {{"error", word}, {"message", message}});
 }
 
+bool database_is_away(const Error& error) {
+    const std::string_view state = error.sqlstate();
+    return error.connection_lost() || state.empty() || state.starts_with("08") ||
+           state.starts_with("57P") || state.starts_with("28") || state.starts_with("53");
+}
+
 Response problem(const Error& error, const std::string& level) {
     const std::string state(error.sqlstate());
-    if (error.connection_lost() || state.empty() || state.starts_with("08") ||
-        state.starts_with("57P") || state.starts_with("28") || state.starts_with("53")) {
+    if (database_is_away(error)) {
         return json_response(
             error.outcome_unknown() ? 504 : 503,
             {{"error", "database_away"}, {"message", "the database cannot be reached"}});

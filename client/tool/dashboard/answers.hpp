@@ -19,6 +19,9 @@ Headers common_headers();
 Response json_response(int status, const Json& json);
 Response problem(int status, const std::string& word, const std::string& message);
 
+// Whether a call failed because the database cannot be reached.
+bool database_is_away(const Error& error);
+
 // What a failed call of the database is to the page. Never with a connection string: libpq's own
 // messages can name hosts and users.
 Response problem(const Error& error, const std::string& level);

@@ -147,8 +147,14 @@ void Database::give_back(const Credential& credential, std::unique_ptr<Connectio
         connection->rollback();
     }
     const bool broken = is_spoiled || connection->broken();
+    std::vector<Idle> closed;
     {
         const std::lock_guard lock(mutex_);
+        // Those that are idle broke with it if the server ended, and would hide that it is away.
+        if (connection->broken()) {
+            closed.swap(idle_);
+            open_ -= closed.size();
+        }
         const bool revoked = std::ranges::find(revoked_, credential.key) != revoked_.end();
         if (!broken && !revoked) {
             idle_.push_back({credential.key, std::move(connection), steady_ms()});

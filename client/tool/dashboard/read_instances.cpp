@@ -138,9 +138,13 @@ Json read_instance(Reader& reader) {
             "AS "
             "i ON true LEFT JOIN {h}.pending_starts AS p ON p.instance_id = $1 AND i.instance_id "
             "IS "
-            "NULL LEFT JOIN LATERAL {h}.get_custom_status($1, 0) AS c(custom_status) ON true WHERE "
-            "i.instance_id "
-            "IS NOT NULL OR p.instance_id IS NOT NULL",
+            "NULL LEFT JOIN LATERAL {h}.get_custom_status($1, 0) AS c(custom_status) ON true "
+            // One whose start has not come, or is in its first turn.
+            "LEFT JOIN LATERAL (SELECT true FROM {h}.explain_fetch($1) AS e WHERE i.instance_id IS "
+            "NULL AND p.instance_id IS NULL AND e.reason IN ('never_started', 'locked', "
+            "'in_transaction', 'start_hidden', 'not_visible') LIMIT 1) AS m(is_there) ON true "
+            "WHERE "
+            "i.instance_id IS NOT NULL OR p.instance_id IS NOT NULL OR m.is_there",
         {reader.id()});
     const Json first = instance["first"].is_string()
                            ? Json::parse(instance["first"].get<std::string>(), nullptr, false)

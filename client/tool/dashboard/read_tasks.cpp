@@ -118,7 +118,7 @@ Json read_task(Reader& reader) {
         "FROM jsonb_array_elements(t -> 'attempts') AS a), '[]'), "
         "'upstream', " +
         neighbours("upstream") + ", 'downstream', " + neighbours("downstream") +
-        ") FROM (SELECT {h}.get_task($1) AS t) AS g WHERE t IS NOT NULL";
+        ") FROM {h}.get_task($1) AS t WHERE t IS NOT NULL";
     Json task = reader.object("task " + reader.id(), sql, {id});
     if (!task["suspension"].is_null()) {
         Json& given = task["suspension"];

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "answers.hpp"
 #include "api_reads.hpp"
 #include "statement.hpp"
 
@@ -382,9 +383,14 @@ void Sampler::look(const Streams::Watched& watch, Target& target) {
                               {{"hub", watch.hub}, {"rows", rows}});
             }
         }
-    } catch (const std::exception&) {
-        // The page's own reads say what is wrong.
+    } catch (const std::exception& failure) {
         target.due_ms = steady_ms() + kInterval;
+        // A page that asks for nothing learns of it here; of all else its own reads say what is
+        // wrong.
+        const auto* error = dynamic_cast<const Error*>(&failure);
+        if (error != nullptr && database_is_away(*error)) {
+            streams_.send(credential, {"glance", watch.hub, ""}, "away", {{"hub", watch.hub}});
+        }
     }
 }
 
