@@ -9,11 +9,12 @@
 #   --hubs N                 hubs of each node (default 4)
 #   --clients N              clients of each node (default 4)
 #   --seconds N              length of a run (default 10)
-#   --rounds N               runs of each number; the median counts (default 3)
+#   --rounds N               runs of each number; the median counts (default 3). With throw-away servers, those without Citus and with it take turns
 #   --built                  do not set up and build first
 #
 # A client runs beside each node only if this script does: start it on a machine that is none of them, with enough cores. Goals: 1.9 times the
-# cycles for twice the nodes; on throw-away servers 0.8 of a server without Citus.
+# cycles for twice the nodes; on throw-away servers 0.8 of a server without Citus. Throw-away servers share one machine, so twice as many do not do twice
+# as much; what can be told is the CPU time that a cycle takes on all servers together: nodes grow linearly, on machines of their own, if it stays the same.
 set -euo pipefail
 # shellcheck source=test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
@@ -66,6 +67,7 @@ start_server() {
 listen_addresses = ''
 unix_socket_directories = '$home'
 fsync = off
+autovacuum = off
 wal_level = logical
 max_prepared_transactions = 50
 max_worker_processes = 20
@@ -90,9 +92,23 @@ insist() {
     die "failed $try times: $2"
 }
 
-# cycles_per_second HUBS_OF_FIRST_NODE...: each argument is "CONNINFO HUB HUB...", a node and its hubs. Runs all nodes at once.
-cycles_per_second() {
-    local node place hub files pids=() at=0 pid
+# server_ticks: the CPU time of all sessions of throw-away servers that have ended, in clock ticks.
+server_ticks() {
+    local data sum=0 fields
+    for data in "$work"/*/data; do
+        [[ -e $data/postmaster.pid ]] || continue
+        # The name of the program may have blanks: what follows it counts.
+        fields=$(sed 's/.*) //' "/proc/$(head -n 1 "$data/postmaster.pid")/stat")
+        sum=$((sum + $(awk '{print $14 + $15}' <<<"$fields"))) # cutime and cstime
+    done
+    printf '%s\n' "$sum"
+}
+
+# run_cycles HUBS_OF_FIRST_NODE...: each argument is "CONNINFO HUB HUB...", a node and its hubs. Runs all nodes at once; prints cycles per second, and
+# microseconds of CPU per cycle on throw-away servers.
+run_cycles() {
+    local node place hub files pids=() at=0 pid before
+    before=$(server_ticks)
     for node; do
         read -r place node <<<"$node"
         files=()
@@ -111,11 +127,17 @@ cycles_per_second() {
             die "a run failed"
         }
     done
-    awk '/^tps = /{sum += $3} END {printf "%d\n", sum}' "$work"/run.*
+    sleep 1 # a server notes the time of a session when it has ended
+    awk -v ticks=$(($(server_ticks) - before)) -v hz="$(getconf CLK_TCK)" '/^tps = /{sum += $3}
+        /^number of transactions actually processed/{sub("/.*", "", $6); count += $6}
+        END {printf "%d %.1f\n", sum, ticks * 1000000 / hz / count}' "$work"/run.*
     rm -f "$work"/run.*
 }
 
-median() { sort -n | awk '{value[NR] = $1} END {print value[int((NR + 1) / 2)]}'; }
+# median COLUMN FILE
+median() { sort -n -k "$1,$1" "$2" | awk -v column="$1" '{value[NR] = $column} END {print value[int((NR + 1) / 2)]}'; }
+
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN {printf "%.2f", a / b}'; }
 
 plain=
 if [[ -z $coordinator ]]; then
@@ -140,6 +162,7 @@ mapfile -t workers < <(sql "$coordinator" "SELECT nodename, nodeport FROM pg_dis
 ((${#workers[@]} > 0)) || die "the cluster has no node that takes shards"
 
 first=
+first_cpu=
 for count in ${nodes:-1 2 4}; do
     ((count <= ${#workers[@]})) || die "the cluster has ${#workers[@]} nodes, not $count"
     runs=()
@@ -156,15 +179,33 @@ for count in ${nodes:-1 2 4}; do
         done
         runs+=("$run")
     done
-    result=$(for ((r = 0; r < rounds; r++)); do cycles_per_second "${runs[@]}"; done | median)
-    first=${first:-$result}
-    say "$count nodes, $((count * hubs)) hubs: $result cycles/s, $(awk -v a="$result" -v b="$first" 'BEGIN {printf "%.2f", a / b}') times the first"
+    compares=no
     if ((count == 1)) && [[ -n $plain ]]; then
+        compares=yes
         for hub in "${made[@]}"; do
             sql "$plain" "SELECT belay.create_hub('$hub')" >/dev/null
         done
-        alone=$(for ((r = 0; r < rounds; r++)); do cycles_per_second "postgresql:///postgres?host=$work/plain&user=postgres ${made[*]}"; done | median)
-        say "the same hubs without Citus: $alone cycles/s; on a node of Citus $(awk -v a="$result" -v b="$alone" 'BEGIN {printf "%.2f", a / b}') of it"
+    fi
+    rm -f "$work"/result.*
+    for ((r = 0; r < rounds; r++)); do
+        run_cycles "${runs[@]}" >>"$work/result.nodes"
+        if [[ $compares == yes ]]; then
+            run_cycles "postgresql:///postgres?host=$work/plain&user=postgres ${made[*]}" >>"$work/result.plain"
+        fi
+    done
+    result=$(median 1 "$work/result.nodes")
+    cpu=$(median 2 "$work/result.nodes")
+    first=${first:-$result}
+    first_cpu=${first_cpu:-$cpu}
+    say "$count nodes, $((count * hubs)) hubs: $result cycles/s, $(ratio "$result" "$first") times the first"
+    if [[ -n $plain ]]; then
+        say "  $cpu us of CPU per cycle on the servers, $(ratio "$cpu" "$first_cpu") times the first"
+    fi
+    if [[ $compares == yes ]]; then
+        alone=$(median 1 "$work/result.plain")
+        alone_cpu=$(median 2 "$work/result.plain")
+        say "  the same hubs without Citus: $alone cycles/s, on a node of Citus $(ratio "$result" "$alone") of it"
+        say "  $alone_cpu us of CPU per cycle without Citus, $(ratio "$alone_cpu" "$cpu") of that on a node of Citus"
     fi
     for hub in "${made[@]}"; do
         insist "$coordinator" "SELECT belay.undistribute_hub('$hub')"

@@ -5,14 +5,16 @@
 #   bench/instructions.sh [--against CHECKOUT]... [--only NAME]...
 #
 #   --against   another checkout of belay, built: its figures stand beside ours, with the ratio
-#   --only      cycle, batch, task, task_batch, door, turn, turn_loop, turns or turns_loop, or a single verb: task_send and
-#               door_send, task_receive and door_receive, task_complete and door_complete; may be repeated
+#   --only      cycle, batch, task, task_batch, settle_100, settle_16, door, turn, turn_loop, turns, turns_loop, workflow,
+#               workflow_loop, workflows or workflows_loop, or a single verb: task_send and door_send, task_receive and
+#               door_receive, task_complete and door_complete; may be repeated
 #
 # callgrind counts, in single-user mode: the same binary gives the same figure however busy the machine
 # is. Each loop of bench/instructions.sql runs twice, with fewer and with more rounds; the difference is
 # what a round costs, without start and first planning. A round of `batch` is 100 items, one of
-# `task_batch` 100 tasks, one of `turns` 16 turns. `turn_loop` and `turns_loop` build the arguments and do
-# nothing with them: take them off `turn` and `turns`.
+# `task_batch` or `settle_100` 100 tasks, one of `settle_16` 16 tasks, one of `turns` 16 turns; one of `workflow` is a
+# workflow of three steps as a Runtime runs it, with its start, turns and activities, one of `workflows` 16 of them in
+# portions. The loops with `_loop` behind their name build the arguments and do nothing with them: take them off the others.
 set -euo pipefail
 # shellcheck source=test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
@@ -38,8 +40,8 @@ while (($# > 0)); do
     esac
     shift
 done
-((${#only[@]} > 0)) || only=(cycle batch task task_batch door turn turn_loop turns turns_loop task_send door_send
-    task_receive door_receive task_complete door_complete)
+((${#only[@]} > 0)) || only=(cycle batch task task_batch settle_100 settle_16 door turn turn_loop turns turns_loop workflow
+    workflow_loop workflows workflows_loop task_send door_send task_receive door_receive task_complete door_complete)
 
 command -v valgrind >/dev/null || die "valgrind is missing: run 'make setup'"
 prepare
@@ -96,7 +98,7 @@ collected() {
 round_of() {
     local few=40 many=240 first second
     case $3 in
-        batch | task_batch | turns | turns_loop) few=4 many=14 ;;
+        batch | task_batch | settle_100 | settle_16 | turns | turns_loop | workflows | workflows_loop) few=4 many=14 ;;
     esac
     # The first rounds do what no later one does: they start instances, and fill empty pages.
     collected "$1" "$2" "$3" "$few" >/dev/null

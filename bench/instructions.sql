@@ -82,6 +82,34 @@ BEGIN
 END
 $$;
 
+-- Portions of a worker: each call completes the tasks of the call before and claims as many; a time is a portion, with the
+-- creation of its tasks.
+CREATE PROCEDURE count.settle(p_times int, p_size int) LANGUAGE plpgsql AS $$
+DECLARE
+    v_tasks  jsonb := (SELECT jsonb_agg(jsonb_build_object('queue', 'settled', 'payload', repeat('x', 150)))
+                       FROM generate_series(1, p_size));
+    v_ids    uuid[] := '{}';
+    v_epochs bigint[] := '{}';
+BEGIN
+    FOR i IN 1 .. p_times + 1 LOOP
+        IF i <= p_times THEN
+            PERFORM app.create_tasks(v_tasks);
+            COMMIT;
+        END IF;
+        SELECT array_agg(s.task_id), array_agg(s.lease_epoch) INTO v_ids, v_epochs
+        FROM app.settle_and_claim_tasks(v_ids, v_epochs, p_worker => 'bench', p_worker_instance => 'bench-1',
+                                        p_queues => '{settled}', p_max_items => p_size) AS s
+        WHERE s.outcome_index IS NULL OR s.error IS NOT NULL;
+        COMMIT;
+        IF i <= p_times AND cardinality(v_ids) <> p_size THEN
+            RAISE EXCEPTION 'not all tasks were settled and claimed';
+        END IF;
+    END LOOP;
+END
+$$;
+CREATE PROCEDURE count.settle_100(p_times int) LANGUAGE plpgsql AS $$ BEGIN CALL count.settle(p_times, 100); END $$;
+CREATE PROCEDURE count.settle_16(p_times int) LANGUAGE plpgsql AS $$ BEGIN CALL count.settle(p_times, 16); END $$;
+
 -- The same through the front door.
 CREATE PROCEDURE count.door(p_times int) LANGUAGE plpgsql AS $$
 DECLARE
@@ -315,8 +343,154 @@ BEGIN
 END
 $$;
 
+-- What a Runtime's turns of a workflow of three steps send, in a hub of their own: turn 1 starts it, turns 1 to 3 schedule an
+-- activity, turn 4 ends it.
+CREATE FUNCTION count.step_event(p_instance text, p_id int, p_source int, p_kind text, p_fields text) RETURNS jsonb
+LANGUAGE sql AS $$
+    SELECT jsonb_build_object('event_id', p_id, 'event_data',
+        format('{"event_id":%s,"source_event_id":%s,"instance_id":"%s","execution_id":1,"timestamp_ms":1763571600000,'
+               '"duroxide_version":"0.1.30","type":"%s",%s}', p_id, coalesce(p_source::text, 'null'), p_instance,
+               p_kind, p_fields))
+$$;
+CREATE FUNCTION count.step_delta(p_instance text, p_step int) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT jsonb_build_array(
+        CASE p_step WHEN 1 THEN count.step_event(p_instance, 1, NULL, 'OrchestrationStarted',
+                 '"name":"Three","version":"1.0.0","input":"17"')
+             ELSE count.step_event(p_instance, 2 * p_step - 1, 2 * p_step - 2, 'ActivityCompleted', '"result":"17"') END,
+        CASE p_step WHEN 4 THEN count.step_event(p_instance, 8, NULL, 'OrchestrationCompleted', '"output":"20"')
+             ELSE count.step_event(p_instance, 2 * p_step, NULL, 'ActivityScheduled', '"name":"Step","input":"17"') END)
+$$;
+CREATE FUNCTION count.step_activity(p_instance text, p_step int) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT CASE p_step WHEN 4 THEN '[]' ELSE jsonb_build_array(format(
+        '{"ActivityExecute":{"instance":"%s","execution_id":1,"id":%s,"name":"Step","input":"17"}}',
+        p_instance, 2 * p_step)) END
+$$;
+CREATE FUNCTION count.step_metadata(p_step int) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT ('{"orchestration_name":"Three","orchestration_version":"1.0.0",'
+        || CASE p_step WHEN 1 THEN '"pinned_duroxide_version":{"major":0,"minor":1,"patch":30},'
+                       WHEN 4 THEN '"status":"Completed","output":"20",' ELSE '' END
+        || '"kv_mutations":[]'
+        || CASE p_step WHEN 4 THEN '' ELSE format(',"cache":{"owner":"runtime-17","events":%s}', 2 * p_step) END
+        || '}')::jsonb
+$$;
+CREATE FUNCTION count.step_completion(p_instance text, p_step int) RETURNS text LANGUAGE sql AS $$
+    SELECT format('{"ActivityCompleted":{"instance":"%s","execution_id":1,"id":%s,"result":"17"}}', p_instance, 2 * p_step)
+$$;
+CREATE FUNCTION count.workflow_id(p_at_once int, p_round int, p_number int) RETURNS text LANGUAGE sql AS $$
+    SELECT format('workflow-%s-%s-%s', p_at_once, p_round, p_number)
+$$;
+
+CREATE TABLE count.rounds (workflows int, done int);
+INSERT INTO count.rounds VALUES (1, 0), (16, 0);
+
+-- So many workflows of three steps from the start to the end, at once, as a Runtime runs them whose cache has them:
+-- each turn is fetched, committed with what it leads to, and its activity fetched and settled.
+CREATE PROCEDURE count.run_workflows(p_times int, p_at_once int) LANGUAGE plpgsql AS $$
+DECLARE
+    v_done        int := (SELECT done FROM count.rounds WHERE workflows = p_at_once);
+    v_tokens      text[];
+    v_works       text[];
+    v_ids         text[];
+    v_executions  bigint[] := array_fill(1::bigint, ARRAY[p_at_once]);
+    v_deltas      jsonb[];
+    v_activities  jsonb[];
+    v_none        jsonb[] := array_fill('[]'::jsonb, ARRAY[p_at_once]);
+    v_metadata    jsonb[];
+    v_completions text[];
+    v_outcomes    text[] := array_fill('ack'::text, ARRAY[p_at_once]);
+BEGIN
+    UPDATE count.rounds SET done = done + p_times WHERE workflows = p_at_once;
+    COMMIT;
+    FOR i IN v_done + 1 .. v_done + p_times LOOP
+        FOR n IN 1 .. p_at_once LOOP
+            PERFORM runs.start_orchestration('Three', '17', count.workflow_id(p_at_once, i, n));
+            COMMIT;
+        END LOOP;
+        FOR step IN 1 .. 4 LOOP
+            SELECT array_agg(t.lock_token), array_agg(t.instance_id) INTO v_tokens, v_ids
+              FROM runs.ack_and_fetch_turns('{}', p_max_turns => p_at_once, p_cache_owner => 'runtime-17') AS t;
+            COMMIT;
+            IF cardinality(v_tokens) <> p_at_once OR v_tokens[1] IS NULL THEN
+                RAISE EXCEPTION 'not all turns were fetched: %', v_tokens;
+            END IF;
+            SELECT array_agg(count.step_delta(e.id, step)), array_agg(count.step_activity(e.id, step)),
+                   array_agg(count.step_metadata(step))
+              INTO v_deltas, v_activities, v_metadata FROM unnest(v_ids) AS e (id);
+            IF EXISTS (SELECT FROM runs.ack_and_fetch_turns(v_tokens, v_executions, v_deltas, v_activities, v_none,
+                                  v_metadata, v_none) AS t
+                        WHERE t.outcome_index IS NULL OR t.error IS NOT NULL) THEN
+                RAISE EXCEPTION 'a turn was refused or fetched';
+            END IF;
+            COMMIT;
+            CONTINUE WHEN step = 4;
+            SELECT array_agg(w.lock_token), array_agg(w.work_item) INTO v_works, v_completions
+              FROM runs.settle_and_fetch_work_items('{}', p_owner_id => 'runtime-17', p_tag_mode => 'any',
+                                                   p_max_items => p_at_once) AS w;
+            COMMIT;
+            SELECT array_agg(count.step_completion(e.id, step)) INTO v_completions FROM unnest(v_ids) AS e (id);
+            IF EXISTS (SELECT FROM runs.settle_and_fetch_work_items(v_works, v_outcomes, v_completions) AS w
+                        WHERE w.error IS NOT NULL) THEN
+                RAISE EXCEPTION 'an activity was refused';
+            END IF;
+            COMMIT;
+        END LOOP;
+    END LOOP;
+END
+$$;
+CREATE PROCEDURE count.workflow(p_times int) LANGUAGE plpgsql AS $$
+BEGIN
+    CALL count.run_workflows(p_times, 1);
+END
+$$;
+CREATE PROCEDURE count.workflows(p_times int) LANGUAGE plpgsql AS $$
+BEGIN
+    CALL count.run_workflows(p_times, 16);
+END
+$$;
+
+-- The arguments of so many workflows, without the workflows.
+CREATE PROCEDURE count.build_workflows(p_times int, p_at_once int) LANGUAGE plpgsql AS $$
+DECLARE
+    v_ids         text[];
+    v_deltas      jsonb[];
+    v_activities  jsonb[];
+    v_metadata    jsonb[];
+    v_completions text[];
+BEGIN
+    FOR i IN 1 .. p_times LOOP
+        v_ids := '{}';
+        FOR n IN 1 .. p_at_once LOOP
+            v_ids := v_ids || count.workflow_id(p_at_once, i, n);
+            COMMIT;
+        END LOOP;
+        FOR step IN 1 .. 4 LOOP
+            COMMIT;
+            SELECT array_agg(count.step_delta(e.id, step)), array_agg(count.step_activity(e.id, step)),
+                   array_agg(count.step_metadata(step))
+              INTO v_deltas, v_activities, v_metadata FROM unnest(v_ids) AS e (id);
+            COMMIT;
+            CONTINUE WHEN step = 4;
+            COMMIT;
+            SELECT array_agg(count.step_completion(e.id, step)) INTO v_completions FROM unnest(v_ids) AS e (id);
+            COMMIT;
+        END LOOP;
+    END LOOP;
+END
+$$;
+CREATE PROCEDURE count.workflow_loop(p_times int) LANGUAGE plpgsql AS $$
+BEGIN
+    CALL count.build_workflows(p_times, 1);
+END
+$$;
+CREATE PROCEDURE count.workflows_loop(p_times int) LANGUAGE plpgsql AS $$
+BEGIN
+    CALL count.build_workflows(p_times, 16);
+END
+$$;
+
 CREATE PROCEDURE count.prepare() LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM belay.create_hub('runs');
     PERFORM belay.set_hub_option('app', 'task_retention', '0');
     FOR i IN 1 .. 16 LOOP
         PERFORM app.start_orchestration('Bill', '', md5(i::text)::uuid::text, '1.0.0');

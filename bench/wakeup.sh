@@ -12,44 +12,16 @@ set -euo pipefail
 # shellcheck source=test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
 
-usage() { sed -n '2,/^set -euo/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
-
-built=no
-arguments=("$@")
-while (($# > 0)); do
+take_option() {
     case $1 in
-        --items)
-            export BELAY_BENCH_ITEMS=${2:?--items needs a number}
-            shift
-            ;;
-        --seconds)
-            export BELAY_BENCH_SECONDS=${2:?--seconds needs a number}
-            shift
-            ;;
-        --built) built=yes ;;
-        --help)
-            usage
-            exit 0
-            ;;
-        *) die "unknown option '$1'; see --help" ;;
+        --items) export BELAY_BENCH_ITEMS=${2:?--items needs a number} ;;
+        --seconds) export BELAY_BENCH_SECONDS=${2:?--seconds needs a number} ;;
+        *) return 1 ;;
     esac
-    shift
-done
-
+}
+bench_target=wakeup_bench
+begin_benchmark wakeup.sh "$@"
 program=$root/build/cmake/bin/wakeup_bench
-if [[ -z ${BELAY_BINDIR:-} && $built == no ]]; then
-    "$root/test/setup.sh"
-    find_postgres
-    say "building belay for $("$PG_CONFIG" --version)"
-    build_module
-    mkdir -p "$root/build"
-    { cmake -S "$root" -B "$root/build/cmake" -DPG_CONFIG="$PG_CONFIG" &&
-        cmake --build "$root/build/cmake" -j "$(nproc)" --target wakeup_bench; } >"$root/build/cmake.log" 2>&1 ||
-        die "the CMake build failed, see build/cmake.log"
-fi
-move_if_unreachable ../bench/wakeup.sh "${arguments[@]}"
-built=yes
-prepare
 [[ -x $program ]] || die "$program is missing: run without --built"
 exec "$root/test/server.sh" --preload --conf fsync=on --conf synchronous_commit=on \
     --conf max_connections=200 --conf max_wal_size=4GB -- "$program"

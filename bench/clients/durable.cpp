@@ -159,8 +159,9 @@ class System {
     virtual std::uint64_t turns() const = 0;
     // Waits for the server, for work included, without those of activities.
     virtual std::uint64_t turn_round_trips() const = 0;
+    // The same with those of activities.
+    virtual std::uint64_t round_trips() const = 0;
     virtual std::uint64_t cache_hits() const = 0;
-    virtual std::size_t cache_instances() const = 0;
 };
 
 [[noreturn]] void fail_loudly(const std::string& what) {
@@ -204,8 +205,8 @@ class RuntimeSystem : public System {
     }
     std::uint64_t turns() const override { return runtime_.stats().turns; }
     std::uint64_t turn_round_trips() const override { return runtime_.stats().turn_round_trips; }
+    std::uint64_t round_trips() const override { return runtime_.stats().round_trips; }
     std::uint64_t cache_hits() const override { return runtime_.stats().cache_hits; }
-    std::size_t cache_instances() const override { return runtime_.stats().cache_instances; }
 
  private:
     static belay::RuntimeOptions options_of(const Sizes& sizes) {
@@ -306,6 +307,7 @@ class DispatcherSystem : public System {
             const int input = static_cast<int>(number_behind(task.payload_text(), ""));
             return belay::completed_text(std::to_string(effects.run(input)));
         });
+        dispatcher_.share_calls_with(worker_);
         threads_.push_back(run_in_thread(dispatcher_));
         threads_.push_back(run_in_thread(worker_));
     }
@@ -320,8 +322,10 @@ class DispatcherSystem : public System {
     }
     std::uint64_t turns() const override { return turns_; }
     std::uint64_t turn_round_trips() const override { return dispatcher_.round_trips(); }
+    std::uint64_t round_trips() const override {
+        return dispatcher_.round_trips() + worker_.round_trips();
+    }
     std::uint64_t cache_hits() const override { return 0; }
-    std::size_t cache_instances() const override { return 0; }
 
  private:
     // As those of a Runtime.
@@ -329,7 +333,8 @@ class DispatcherSystem : public System {
         const belay::RuntimeOptions runtime;
         belay::DispatcherOptions options;
         options.hub = kHub;
-        options.concurrency = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+        options.concurrency =
+            std::max(16, 2 * static_cast<int>(std::thread::hardware_concurrency()));
         options.connections = runtime.connections;
         options.cache_owner = Hand::kOwner;
         options.on_event = [this](const belay::DispatcherEvent& event) {
@@ -346,6 +351,7 @@ class DispatcherSystem : public System {
         belay::WorkerOptions options;
         options.hub = kHub;
         options.concurrency = sizes.activities;
+        options.connections = belay::RuntimeOptions().connections;
         return options;
     }
 
@@ -366,6 +372,43 @@ std::unique_ptr<System> make_system(const std::string& name, const Sizes& sizes,
 }
 
 // ---- The measurements. ----
+
+// CPU seconds of the server's processes whose row of pg_stat_activity meets the condition.
+double server_seconds(Hub& hub, const std::string& condition) {
+    double sum = 0;
+    const auto pids =
+        hub.connection().exec("SELECT pid::bigint FROM pg_stat_activity WHERE " + condition);
+    for (int row = 0; row < pids.size(); ++row) {
+        std::ifstream file("/proc/" + std::to_string(pids.get<std::int64_t>(row, 0)) +
+                           "/schedstat");
+        std::int64_t nanoseconds = 0;
+        if (!(file >> nanoseconds)) {
+            throw std::runtime_error("the CPU time of the server's processes cannot be read");
+        }
+        sum += static_cast<double>(nanoseconds) * 1e-9;
+    }
+    return sum;
+}
+
+// Of those that serve the system. They stay while it runs.
+double system_seconds(Hub& hub) {
+    return server_seconds(hub, "application_name = '" + kSystemName + "'");
+}
+
+// Of all sessions of the database but the caller's.
+double session_seconds(Hub& hub) {
+    return server_seconds(hub,
+                          "datname = current_database() AND backend_type = 'client backend' AND "
+                          "pid <> pg_backend_pid()");
+}
+
+// Transactions of the database that have committed, when the other sessions have ended.
+double commits(Hub& hub) {
+    return static_cast<double>(
+        hub.connection()
+            .exec("SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")
+            .get<std::int64_t>(0, 0));
+}
 
 // What is left when everything has ended: the histories, and nothing in the queues.
 void check_end(Hub& hub, System& system, std::size_t instances, std::size_t events) {
@@ -434,10 +477,12 @@ void workflow(const std::string& name, Hub& hub, const Settings& settings) {
     const std::uint64_t turns_before = system->turns();
     const auto begin = Clock::now();
     const double cpu = cpu_seconds();
+    const double server = session_seconds(hub);
     run_for(std::chrono::seconds(settings["seconds"]));
     const double seconds = seconds_since(begin);
     const double ended = count - before;
     print("rate", ended / seconds);
+    print("server_us", (session_seconds(hub) - server) * 1e6 / ended);
     print("cpu_us", (cpu_seconds() - cpu) * 1e6 / ended);
     print("turns_rate", static_cast<double>(system->turns() - turns_before) / seconds);
     const auto instances = static_cast<std::size_t>(count);
@@ -450,6 +495,14 @@ void workflow(const std::string& name, Hub& hub, const Settings& settings) {
                                  " instances");
     }
     print("trips", static_cast<double>(system->turn_round_trips()) / static_cast<double>(turns));
+    // Of a workflow, with what its client does.
+    std::uint64_t all_trips = system->round_trips();
+    for (const auto& connection : connections) {
+        all_trips += connection->round_trips();
+    }
+    print("all_trips", static_cast<double>(all_trips) / count);
+    connections.clear();
+    print("commits", commits(hub) / count);
 }
 
 // Activities one after the other. The time of one, with its turn: of short chains, and of the last
@@ -547,23 +600,6 @@ void fan_out_and_queue(const std::string& name, Hub& hub, const Settings& settin
     check_count(hub, "worker_queue", 0);
 }
 
-// CPU seconds of the server's processes that serve the system. They stay while it runs.
-double server_seconds(Hub& hub) {
-    double sum = 0;
-    const auto pids = hub.connection().exec(
-        "SELECT pid::bigint FROM pg_stat_activity WHERE application_name = '" + kSystemName + "'");
-    for (int row = 0; row < pids.size(); ++row) {
-        std::ifstream file("/proc/" + std::to_string(pids.get<std::int64_t>(row, 0)) +
-                           "/schedstat");
-        std::int64_t nanoseconds = 0;
-        if (!(file >> nanoseconds)) {
-            throw std::runtime_error("the CPU time of the server's processes cannot be read");
-        }
-        sum += static_cast<double>(nanoseconds) * 1e-9;
-    }
-    return sum;
-}
-
 // Adds events that nothing waits for, so many that the instance has `events`.
 void fill_history(Hub& hub, const std::string& id, int events) {
     hub.connection().exec(
@@ -606,25 +642,18 @@ void listen_to_messages(const std::string& name, Hub& hub, const std::string& id
     }
     fill_history(hub, id, events);
     auto system = make_system(name, {}, effects);
-    // A turn is seen just before its instance is in memory.
-    const auto wait_for_cached = [&](int taken) {
-        wait_for(taken);
-        while (system->cache_instances() == 0) {
-            std::this_thread::yield();
-        }
-    };
     hub.orchestrations().raise_text(id, "numbers", "0", true);
-    wait_for_cached(1);  // Replays.
-    const double server = server_seconds(hub);
+    wait_for(1);  // Replays.
+    const double server = system_seconds(hub);
     const double client = cpu_seconds();
     const auto began = Clock::now();
     for (int i = 1; i < turns; ++i) {
         hub.orchestrations().raise_text(id, "numbers", std::to_string(i), true);
-        wait_for_cached(i + 1);
+        wait_for(i + 1);
     }
     costs.turns += turns - 1;
     costs.seconds += seconds_since(began);
-    costs.server += server_seconds(hub) - server;
+    costs.server += system_seconds(hub) - server;
     costs.client += cpu_seconds() - client;
     hub.orchestrations().raise_text(id, "numbers", std::to_string(turns), true);
     const int sum = started.wait(kTooLong);
