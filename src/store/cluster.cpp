@@ -7,6 +7,8 @@
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
 #include "pg/scopes.hpp"
+#include "store/plan.hpp"
+#include "store/shards.hpp"
 
 namespace belay::store {
 
@@ -87,8 +89,15 @@ const char* foreign_key_across(Oid schema) {
 }
 
 std::optional<Node> find_node(const char* host, int32 port) {
-    for (const ListedNode& listed : list_nodes()) {
+    const auto nodes = list_nodes();
+    for (const ListedNode& listed : nodes) {
         if (strcmp(listed.node.host, host) == 0 && listed.node.port == port) {
+            return listed.node;
+        }
+    }
+    for (const ListedNode& listed : nodes) {
+        const auto place = place_of_group(listed.node.group);
+        if (place && strcmp(place->host, host) == 0 && place->port == port) {
             return listed.node;
         }
     }
@@ -150,6 +159,27 @@ const char* library_of_node(const Node& node) {
                               ? nullptr
                               : SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
     return version != nullptr && *version == '\0' ? nullptr : version;
+}
+
+void hold_writers_there(const Hub& hub) {
+    run_once(psprintf("SELECT pg_catalog.lock_shard_metadata(%d, ARRAY[" INT64_FORMAT
+                      "]::pg_catalog.int8[]) FROM %s.belay_hub",
+                      ExclusiveLock, hub.shards->shards[0].id, hub.quoted_name));
+}
+
+HubThere read_hub_there(const Hub& hub) {
+    pg::pass_store_faults();
+    const char* sql = psprintf(
+        "SELECT belay.live_leases(%s), "
+        "h.options OPERATOR(pg_catalog.@>) '{\"adopted\": true}'::pg_catalog.jsonb "
+        "FROM %s.belay_hub AS h",
+        quote_literal_cstr(NameStr(hub.name)), hub.quoted_name);
+    const int result = SPI_execute(sql, false, 0);
+    if (result != SPI_OK_SELECT || SPI_processed != 1) {
+        elog(ERROR, "could not read the row of hub \"%s\" on its node: %s", NameStr(hub.name),
+             SPI_result_code_string(result));
+    }
+    return {DatumGetInt64(column(0, 1)), DatumGetBool(column(0, 2))};
 }
 
 }  // namespace belay::store

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pg/pg.hpp"
+#include "store/hub.hpp"
 
 namespace belay::store {
 
@@ -23,7 +24,7 @@ bool has_nodes();
 // A foreign key between a table of the schema and one outside of it; null if there is none.
 const char* foreign_key_across(Oid schema);
 
-// The node of that name that takes shards.
+// The node that takes shards and has this address, in pg_dist_node or in belay.node_addresses.
 std::optional<Node> find_node(const char* host, int32 port);
 // The one with the fewest hubs. Raises 55000 if there is none.
 Node emptiest_node();
@@ -34,5 +35,16 @@ void choose_next_node(const Node& node);
 
 // The version of belay that a node has loaded at its start; null: none. Inside with_spi.
 const char* library_of_node(const Node& node);
+
+// Of a hub that Citus has distributed, on the coordinator; inside with_spi, with Citus at work.
+// Citus runs both on the node that has the hub.
+// Calls that write wait from here on, and those that have begun have ended.
+void hold_writers_there(const Hub& hub);
+// What only that node knows, and drop_hub has to.
+struct HubThere {
+    int64 live_leases;
+    bool adopted;  // the schema was there before the hub, and stays
+};
+HubThere read_hub_there(const Hub& hub);
 
 }  // namespace belay::store

@@ -334,33 +334,48 @@ bool is_index_named(const Hub& hub, std::string_view table, Relation index, cons
 
 namespace {
 
-// None of a relation that has been dropped meanwhile.
-int64 pages_of(Oid relation) {
+// What pg_class says of a relation. No lock: a view of all hubs must not wait for one whose tables
+// Citus is about to drop.
+struct Pages {
+    int64 count;
+    Oid toast;
+};
+std::optional<Pages> pages_of(Oid relation) {
     HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
     if (!HeapTupleIsValid(row)) {
-        return 0;
+        return std::nullopt;
     }
-    const int64 pages = reinterpret_cast<Form_pg_class>(GETSTRUCT(row))->relpages;
+    const auto* found = reinterpret_cast<Form_pg_class>(GETSTRUCT(row));
+    const Pages pages{found->relpages, found->reltoastrelid};
     ReleaseSysCache(row);
     return pages;
 }
 
+int64 index_pages_of(Oid table) {
+    int64 count = 0;
+    Relation indexes = table_open(IndexRelationId, AccessShareLock);
+    ScanKeyData key;
+    ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
+                ObjectIdGetDatum(table));
+    SysScanDesc scan = systable_beginscan(indexes, IndexIndrelidIndexId, true, nullptr, 1, &key);
+    while (HeapTuple row = systable_getnext(scan)) {
+        const auto* found = reinterpret_cast<Form_pg_index>(GETSTRUCT(row));
+        count += pages_of(found->indexrelid).value_or(Pages{}).count;
+    }
+    systable_endscan(scan);
+    table_close(indexes, AccessShareLock);
+    return count;
+}
+
+// Nothing of a table that has been dropped meanwhile.
 std::optional<ShardSize> size_of_shard(Oid schema, const Shard& shard) {
-    Relation table = try_table_open(shard.relation, AccessShareLock);
-    if (table == nullptr) {
+    const auto own = pages_of(shard.relation);
+    if (!own) {
         return std::nullopt;
     }
-    ShardSize size{schema, shard.shell, shard.relation, table->rd_rel->reltoastrelid,
-                   table->rd_rel->relpages};
-    size.pages += OidIsValid(size.toast) ? pages_of(size.toast) : 0;
-    List* indexes = RelationGetIndexList(table);
-    ListCell* cell = nullptr;
-    foreach (cell, indexes) {
-        size.pages += pages_of(lfirst_oid(cell));
-    }
-    list_free(indexes);
-    table_close(table, AccessShareLock);
-    return size;
+    return ShardSize{
+        schema, shard.shell, shard.relation, own->toast,
+        own->count + pages_of(own->toast).value_or(Pages{}).count + index_pages_of(shard.relation)};
 }
 
 }  // namespace

@@ -143,12 +143,24 @@ TEST_F(Citus, DefinitionsAreOfTheCoordinator) {
     }
     Conn coordinator = nodes.coordinator.connect();
     EXPECT_EQ(coordinator.error_of("SELECT belay.upgrade_hub('app')"), "0A000");
-    EXPECT_EQ(coordinator.error_of("SELECT belay.drop_hub('app', true)"), "0A000");
     EXPECT_EQ(coordinator.error_of("SELECT belay.distribute_hub('app')"), "55000");
     EXPECT_EQ(coordinator.error_of("SELECT belay.move_hub('app', 'nowhere', 1)"), "QB006");
     EXPECT_EQ(
         coordinator.error_of("SELECT belay.move_hub('app', " + nodes.second.place() + ", 'quick')"),
         "QB006");
+}
+
+// SO-39: also one whose files write rows; they are written once.
+TEST_F(Citus, DistributesHubsOfDuroxide) {
+    Conn conn = nodes.coordinator.connect();
+    conn.exec("SELECT belay.create_hub('app', 'duroxide-pg')");
+    conn.exec("DELETE FROM app._duroxide_migrations WHERE version = 3");
+    nodes.insist("SELECT belay.distribute_hub('app', " + nodes.first.place() + ")");
+    Conn here = nodes.first.connect();
+    EXPECT_EQ(here.value("SELECT count(*) FROM app._duroxide_migrations"), "20");
+    EXPECT_EQ(here.error_of(enqueue("x")), "");
+    nodes.move(nodes.second, "block_writes");
+    EXPECT_EQ(nodes.second.connect().error_of(enqueue("y")), "");
 }
 
 // SO-12.

@@ -281,23 +281,27 @@ TEST(CitusLoad, DistributesAsAWhole) {
             }
         });
     }
+    const int rounds = is_long() ? 20 : 4;
+    int done = 0;
     int refused = 0;
-    for (int round = 0; round < (is_long() ? 20 : 4); ++round) {
+    // On a busy machine Citus cancels most of them.
+    while (done < rounds && refused < 20 * rounds) {
         const std::string error =
-            conn.error_of(round % 2 == 0 ? "SELECT belay.distribute_hub('app')"
-                                         : "SELECT belay.undistribute_hub('app')");
-        EXPECT_TRUE(error.empty() || error == "55P03" || error == "40P01") << error;
-        refused += error.empty() ? 0 : 1;
+            conn.error_of(done % 2 == 0 ? "SELECT belay.distribute_hub('app')"
+                                        : "SELECT belay.undistribute_hub('app')");
         EXPECT_EQ(conn.value("SELECT count(DISTINCT p.colocationid) <= 1 AND count(p.logicalrelid) "
                              "IN (0, count(*)) FROM pg_class AS c LEFT JOIN pg_dist_partition AS p "
                              "ON p.logicalrelid = c.oid WHERE c.relkind = 'r' AND c.relnamespace = "
                              "'app'::regnamespace"),
                   "t");
-        if (!error.empty()) {
-            --round;
-            ASSERT_LT(refused, 20);
+        if (error.empty()) {
+            ++done;
+            continue;
         }
+        ++refused;
+        EXPECT_TRUE(error == "55P03" || error == "40P01") << error;
     }
+    EXPECT_EQ(done, rounds);
     stopped = true;
     for (auto& client : clients) {
         client.join();

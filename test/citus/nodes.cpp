@@ -40,16 +40,29 @@ void Nodes::make_app() {
 }
 
 void Nodes::insist(const std::string& sql) {
-    for (int i = 0; i < 5; ++i) {
-        if (coordinator.connect().error_of(sql) != "40P01") {
-            return;
-        }
+    std::string error = "40P01";
+    for (int i = 0; i < 5 && error == "40P01"; ++i) {
+        error = coordinator.connect().error_of(sql);
     }
-    coordinator.connect().exec(sql);
+    if (!error.empty()) {
+        coordinator.connect().exec(sql);  // throws, with its text
+    }
 }
 
 void Nodes::move(Server& to, const std::string& mode) {
-    coordinator.connect().exec("SELECT belay.move_hub('app', " + to.place() + ", '" + mode + "')");
+    const std::string sql = "SELECT belay.move_hub('app', " + to.place() + ", '" + mode + "')";
+    for (int i = 0; i < 20; ++i) {
+        Conn conn = coordinator.connect();
+        const std::string message = conn.error_of(sql).empty() ? "" : PQerrorMessage(conn.raw());
+        if (message.empty()) {
+            return;
+        }
+        if (message.find("could not be cleaned up") == std::string::npos) {
+            break;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+    coordinator.connect().exec(sql);  // throws, with its text
 }
 
 std::string Follower::run(const std::string& sql) {

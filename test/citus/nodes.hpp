@@ -38,6 +38,8 @@ struct Nodes {
     void bring_back(const std::string& hub) {
         insist("SELECT belay.undistribute_hub('" + hub + "')");
     }
+    // Citus gives up after a second if it cannot drop what a former stay has left there: then
+    // again.
     void move(Server& to, const std::string& mode = "auto");
     Server& other(const Server& one) { return &one == &first ? second : first; }
     std::vector<Server*> all() { return {&coordinator, &first, &second}; }

@@ -29,5 +29,23 @@ TEST_F(Citus, EstimatesAreOfShards) {
         "t");
 }
 
+// SO-46: the list of hubs does not wait for a hub whose tables another session is about to drop.
+TEST_F(Citus, SizesTakeNoLocks) {
+    nodes.make_app();
+    Conn conn = nodes.first.connect();
+    Conn other = nodes.first.connect();
+    const std::string shard = conn.value(
+        "SELECT 'app.instances_' || shardid FROM pg_dist_shard WHERE logicalrelid = "
+        "'app.instances'::regclass");
+    other.exec("SET citus.enable_manual_changes_to_shards = on");
+    other.exec("BEGIN; LOCK TABLE " + shard + " IN ACCESS EXCLUSIVE MODE");
+    conn.exec("SET lock_timeout = 200");
+    EXPECT_EQ(conn.error_of("SELECT * FROM belay.hubs"), "");
+    EXPECT_EQ(conn.value("SELECT size_bytes > 0 FROM belay.hubs"), "t");
+    // Elsewhere the size is not known.
+    EXPECT_EQ(nodes.second.connect().value("SELECT size_bytes IS NULL FROM belay.hubs"), "t");
+    other.exec("ROLLBACK");
+}
+
 }  // namespace
 }  // namespace belay::test
