@@ -5,7 +5,7 @@
 # `check` of its own; so they never see PGXS: scripts in test/ set up, call make again and test.
 
 LOCAL_GOALS = bench bench-clients check check-all-versions check-deb check-long check-sanitizers coverage cppcheck dashboard deb demo dist format \
-	help lint screenshots setup soak stage tidy
+	freeze-hub help lint screenshots setup soak stage tidy
 
 ifneq (,$(filter $(LOCAL_GOALS),$(MAKECMDGOALS)))
 
@@ -82,6 +82,10 @@ tidy cppcheck:
 coverage:
 	+@test/coverage.sh
 
+# The dumps of hubs that later versions have to upgrade.
+freeze-hub:
+	+@test/frozen/freeze.sh
+
 format:
 	@bash -o pipefail -c "git ls-files -z '*.cpp' '*.hpp' | xargs -0 -r clang-format -i"
 
@@ -128,6 +132,7 @@ endif
 # | make cppcheck            cppcheck on the same
 # | make coverage            lines and branches of src/core, src/ops and the client that the tests reach
 # | make format              apply clang-format
+# | make freeze-hub          dump hubs of this version for the tests of later ones; until it is tagged
 # | make stage               private installation under build/stage, as the tests use it
 # |
 # | Variables: PG_CONFIG=path selects the PostgreSQL, CXX=clang++ the compiler, ASSERTS=1 turns on

@@ -43,7 +43,7 @@ SELECT pg_temp.cancel(1, 'cancel_all');
 SELECT pg_temp.show(1);
 SELECT pg_temp.told();
 SELECT flow_key, cancelled_by, cancel_reason, terminal_at_ms, lease_epoch, lease_owner, result FROM tasks WHERE flow_id = pg_temp.id(1) ORDER BY flow_key;
-SELECT pg_temp.n(task_id), outcome, epoch FROM attempts WHERE task_id IN (SELECT id FROM tasks WHERE flow_id = pg_temp.id(1)) ORDER BY 1;
+SELECT pg_temp.n(task_id), outcome, lease_epoch AS epoch FROM task_attempts WHERE ended_ms IS NOT NULL AND task_id IN (SELECT id FROM tasks WHERE flow_id = pg_temp.id(1)) ORDER BY 1;
 SELECT cancellation_policy, cancel_reason, cancelled_by, terminal_at_ms FROM flows WHERE id = pg_temp.id(1);
 SELECT pg_temp.n(task_id) AS task, worker, worker_instance, lease_epoch, requester, reason, requested_at_ms, grace_until_ms FROM cancel_backlog_open ORDER BY task_id;
 -- The edges stay as they are; a late call of a worker is refused.

@@ -55,7 +55,7 @@ CALL await('mail', '102 years');
 CALL await('mail', 'soon');
 CALL await_result(repeat('i', 1048576));
 CALL await_result('order-1', '-1 s');
-SELECT array_agg('q' || n) AS many FROM generate_series(1, 65) AS n \gset
+SELECT array_agg('q' || n) AS many FROM generate_series(1, 257) AS n \gset
 CALL await(:'many'::text[]);
 CALL await_result(NULL::uuid);
 CALL await_result(NULL::text);

@@ -108,6 +108,18 @@ SELECT object, problem FROM belay.check_hub('hk_app', 'sample');
 UPDATE pg_class SET reltuples = 2000000 WHERE oid = 'hk_app.tasks'::regclass;
 SELECT object, problem FROM belay.check_hub('hk_app');
 ROLLBACK;
+-- A sample includes the flows, unless there are many.
+BEGIN;
+SELECT created FROM hk_app.create_flow('{"flow_id":"00000000-0000-4000-8000-00000000000f","seal":false,"tasks":[{"key":"a","queue":"q"}]}');
+UPDATE hk_app.flows SET member_count = 2;
+SELECT object, problem FROM belay.check_hub('hk_app', 'sample');
+UPDATE pg_class SET reltuples = 2000000 WHERE oid = 'hk_app.tasks'::regclass;
+SELECT object, problem FROM belay.check_hub('hk_app');
+UPDATE pg_class SET reltuples = 2000000 WHERE oid = 'hk_app.edges'::regclass;
+SELECT object, problem FROM belay.check_hub('hk_app', 'sample');
+SELECT object, problem FROM belay.check_hub('hk_app');
+SELECT object, problem FROM belay.check_hub('hk_app', 'all');
+ROLLBACK;
 SELECT test.error($$SELECT * FROM belay.check_hub('hk_app', 'some')$$);
 SELECT hk_app.cancel_task('00000000-0000-4000-8000-000000000001');
 -- When the trigger is gone, all is well again.

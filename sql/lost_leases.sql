@@ -86,6 +86,13 @@ SELECT o.* FROM pg_temp.of_turn('lost', :'token', 4102444800700) AS o;
 SELECT o.* FROM pg_temp.of_turn('lost', 'nothing', 4102444800500) AS o;
 SELECT o.* FROM turn, pg_temp.of_turn('lost_empty', token, 4102444800500) AS o WHERE hub = 'lost' AND instance = 'a';
 
+-- The token of a live lease of a work item is none of a turn, and the other way round.
+SELECT lost.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":9,"name":"A","input":""}}', p_tag => 'other', p_now_ms => 1000);
+SELECT lock_token AS work FROM lost.fetch_work_item(1000, 'o', p_tag_filter => '{other}', p_tag_mode => 'tags', p_now_ms => 1000) \gset
+SELECT o.* FROM pg_temp.of_turn('lost', :'work', 1500) AS o;
+SELECT r.outcome_index, r.error, r.reason, r.error_message FROM lost.settle_turns_and_work(ARRAY[:'work'], '{1}', p_now_ms => 1500) AS r;
+SELECT o.* FROM turn, pg_temp.of_work('lost', token, 1500) AS o WHERE hub = 'lost' AND instance = 'a';
+
 ---- Tasks.
 SELECT count(*) FROM lost.create_tasks('[{"queue":"l","kind":"k"}]', 1000);
 SELECT task_id AS task, lease_epoch AS epoch FROM lost.claim_tasks('w', 'i', ARRAY['l'], p_lease_ms => 1000, p_now_ms => 1000) \gset

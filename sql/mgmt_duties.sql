@@ -40,6 +40,11 @@ SELECT work_item FROM mgmt_duties.list_dead_letters();
 CALL pg_temp.bury(VARIADIC array_fill(1000::bigint, ARRAY[2500]));
 SELECT pg_temp.run('dead_letters', 13000);
 SELECT count(*) FROM mgmt_duties.dead_letters;
+-- Many that are not old enough, of a clock that ran ahead, do not keep those behind them.
+CALL pg_temp.bury(VARIADIC array_fill(99000::bigint, ARRAY[10500]));
+CALL pg_temp.bury(4000);
+SELECT pg_temp.run('dead_letters', 14001);
+SELECT count(*), count(*) FILTER (WHERE work_item = 'died at 4000') AS old FROM mgmt_duties.dead_letters;
 SELECT belay.set_hub_option('mgmt_duties', 'dead_letter_retention', NULL);
 CALL pg_temp.clear();
 

@@ -37,7 +37,7 @@ BEGIN
         RETURN NEXT;
     END LOOP;
 END $$;
-CREATE VIEW test.orch_turns_locks AS SELECT instance_id, lock_no <> 0 AS locked, locked_until, cache_owner <> 0 AS owned, cache_event FROM orch_turns.instance_locks ORDER BY instance_id;
+CREATE VIEW test.orch_turns_locks AS SELECT instance_id, lock_no <> 0 AS locked, locked_until, cache_owner NOT IN (0, 1) AS owned, cache_event FROM orch_turns.instance_locks ORDER BY instance_id;
 
 ---- One unit
 
@@ -161,6 +161,28 @@ CALL pg_temp.prepare('{"owner":"me","events":2}');
 SELECT orch_turns.append_history('a', 1, pg_temp.events(3, 4));
 SELECT * FROM pg_temp.call('[]', 1000, 1, 'me');
 CALL pg_temp.prepare('{"owner":"me","events":3}');
+SELECT * FROM pg_temp.call('[]', 1000, 1, 'me');
+-- One that comes before the cached one is in the memory of no process: the history is complete.
+CALL pg_temp.prepare('{"owner":"me","events":2}');
+SELECT * FROM pg_temp.call('[]', 1000, 1, 'me');
+SELECT * FROM pg_temp.call(jsonb_build_array(jsonb_build_object('instance', 'a', 'events', pg_temp.events(5), 'metadata', :'named'::jsonb || '{"cache":{"owner":"me","events":5}}')), 1000);
+SELECT orch_turns.append_history('a', 1, pg_temp.events(4)), orch_turns.raise_event('a', 'e', '', false, 1000);
+SELECT * FROM pg_temp.call('[]', 1000, 1, 'me');
+-- Those that come while the owner of the cache has the turn are not in its memory, either: its ack may not repeat them, and leaves no hint.
+CALL pg_temp.prepare('{"owner":"me","events":2}');
+SELECT * FROM pg_temp.call('[]', 1000, 1, 'me');
+SELECT orch_turns.append_history('a', 1, pg_temp.events(3, 6));
+SELECT * FROM pg_temp.call(jsonb_build_array(jsonb_build_object('instance', 'a', 'events', pg_temp.events(3), 'metadata', :'named'::jsonb || '{"cache":{"owner":"me","events":3}}')), 1000);
+SELECT * FROM pg_temp.call(jsonb_build_array(jsonb_build_object('instance', 'a', 'events', pg_temp.events(4, 5), 'metadata', :'named'::jsonb || '{"cache":{"owner":"me","events":5}}')), 1000);
+SELECT orch_turns.raise_event('a', 'e', '', false, 1000);
+SELECT * FROM pg_temp.call('[]', 1000, 1, 'me');
+-- An ack that repeats a cached event, or one of its own, is refused as well; one without events leaves the hint as it is.
+CALL pg_temp.prepare('{"owner":"me","events":2}');
+SELECT * FROM pg_temp.call('[]', 1000, 1, 'me');
+SELECT * FROM pg_temp.call(jsonb_build_array(jsonb_build_object('instance', 'a', 'events', pg_temp.events(2, 3), 'metadata', :'named'::jsonb || '{"cache":{"owner":"me","events":3}}')), 1000);
+SELECT * FROM pg_temp.call(jsonb_build_array(jsonb_build_object('instance', 'a', 'events', pg_temp.events(3, 3), 'metadata', :'named'::jsonb || '{"cache":{"owner":"me","events":3}}')), 1000);
+SELECT * FROM pg_temp.call(jsonb_build_array(jsonb_build_object('instance', 'a', 'metadata', :'named'::jsonb || '{"cache":{"owner":"me","events":2}}')), 1000);
+SELECT orch_turns.raise_event('a', 'e', '', false, 1000);
 SELECT * FROM pg_temp.call('[]', 1000, 1, 'me');
 CALL pg_temp.prepare('{"owner":"me","events":0}');
 SELECT * FROM pg_temp.call('[]', 1000, 1, 'me');

@@ -78,6 +78,7 @@ BEGIN
     PERFORM ta_app.create_task('q', '{}', p_now_ms => 0);
     SELECT * INTO claimed FROM ta_app.claim_tasks('w', 'i', p_now_ms => 0);
     PERFORM ta_app.complete_task(claimed.task_id, claimed.lease_epoch, p_now_ms => 0);
+    PERFORM ta_app.replay_task(claimed.task_id, p_now_ms => 0);
 END $$;
 -- FP-2: nothing of a refused call is written, to any table.
 CREATE FUNCTION test.ta_rows() RETURNS text LANGUAGE plpgsql AS $$

@@ -19,6 +19,12 @@ CREATE VIEW pg_temp.t AS SELECT pg_temp.n(id) AS n, state, pending_attempt AS pe
 SELECT state, created, substr(task_id::text, 15, 1) AS version FROM create_task('mail', '{"to":"a"}', p_now_ms => 1000);
 DELETE FROM tasks;
 SELECT pg_temp.n(task_id), state, created FROM create_task('mail', '{"to":"a"}', pg_temp.id(1), p_now_ms => 1000);
+-- The nil uuid and the max uuid are no ids: lists begin at them.
+SELECT test.refused($$SELECT create_task('mail', NULL, '00000000-0000-0000-0000-000000000000')$$),
+       test.refused($$SELECT create_task('mail', NULL, 'ffffffff-ffff-ffff-ffff-ffffffffffff')$$) AS max,
+       test.refused($$SELECT * FROM create_tasks('[{"queue":"mail","task_id":"00000000-0000-0000-0000-000000000000"}]')$$),
+       test.refused($$SELECT create_flow('{"flow_id":"00000000-0000-0000-0000-000000000000","tasks":[]}')$$),
+       test.refused($$SELECT create_flow('{"tasks":[{"key":"a","queue":"mail","task_id":"00000000-0000-0000-0000-000000000000"}]}')$$);
 SELECT state FROM create_task('mail', NULL, pg_temp.id(2), p_delay_ms => 500, p_now_ms => 1000);
 SELECT state FROM create_task('mail', NULL, pg_temp.id(3), p_delay_ms => 500, p_available_at_ms => 1200, p_now_ms => 1000);
 SELECT state FROM create_task('mail', NULL, pg_temp.id(4), p_available_at_ms => 900, p_priority => -5, p_now_ms => 1000);

@@ -33,7 +33,7 @@ SELECT outcome_index AS i, error, result, state, available_at_ms AS available, n
            p_checkpoints => ARRAY[NULL, NULL, NULL, '{"c": 3}', NULL, NULL]::jsonb[], p_suspensions => ARRAY[NULL, NULL, NULL, NULL, NULL, '{"waitpoints": [{"key": "k"}], "condition": "operator_only"}']::jsonb[],
            p_worker => 'w', p_worker_instance => 'w-1', p_lease_ms => 5000, p_max_items => 10, p_now_ms => 1500);
 SELECT * FROM task_now;
-SELECT pg_temp.n(task_id) AS n, attempt_index, outcome, error FROM attempts ORDER BY task_id;
+SELECT pg_temp.n(task_id) AS n, attempt_index, outcome, error FROM task_attempts WHERE ended_ms IS NOT NULL ORDER BY task_id;
 SELECT * FROM pg_temp.told();
 SELECT * FROM check_tasks();
 -- Without p_outcomes all are completed; without p_results, without a result. What was released is there for the claim of the same call, and so are the places that the outcomes give back.

@@ -236,6 +236,43 @@ prepare() {
     export BELAY_BINDIR=$stage_bin
 }
 
+# begin_benchmark SCRIPT ARGUMENT...: reads the options of a script of bench/, then builds and prepares; bench_target is a
+# CMake target that it needs. Options besides --built and --help have a value and go to the script's take_option, which
+# returns 1 for an unknown one.
+begin_benchmark() {
+    local script=$1
+    shift
+    local arguments=("$@")
+    built=no
+    while (($# > 0)); do
+        case $1 in
+            --built) built=yes ;;
+            --help)
+                sed -n '2,/^set -euo/s/^# \{0,1\}//p' "$root/bench/$script"
+                exit 0
+                ;;
+            *)
+                if [[ $(type -t take_option) != function ]] || ! take_option "$1" "${2:-}"; then
+                    die "unknown option '$1'; see --help"
+                fi
+                shift
+                ;;
+        esac
+        shift
+    done
+    if [[ -z ${BELAY_BINDIR:-} && $built == no ]]; then
+        "$root/test/setup.sh"
+        find_postgres
+        build_module
+        if [[ -n ${bench_target:-} ]]; then
+            build_cmake "$bench_target"
+        fi
+    fi
+    move_if_unreachable "../bench/$script" "${arguments[@]}"
+    built=yes
+    prepare
+}
+
 # Stops the servers that a program of tests left behind, should it have died, and removes all that
 # it wrote: BELAY_RUN_DIR and BELAY_SOCKET_DIR.
 stop_left_servers() {

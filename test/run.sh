@@ -34,10 +34,15 @@ list_early_suites() {
     say regress-preload
     if [[ -e $root/test/hostile.sql ]]; then say regress-hostile; fi
 }
+# The regression tests with Citus: loaded, in the database, on hubs that it has distributed.
+list_citus_modes() { printf 'citus-%s\n' preload local distributed; }
 list_suites() {
     list_early_suites
     say cluster
-    if compgen -G "$root/test/citus/*.cpp" >/dev/null; then say citus; fi
+    if compgen -G "$root/test/citus/*.cpp" >/dev/null; then
+        say citus
+        list_citus_modes
+    fi
     say lint
     if compgen -G "$root/test/model/*.cpp" >/dev/null; then say model; fi
     if compgen -G "$root/test/stress/*.cpp" >/dev/null; then say stress; fi
@@ -140,19 +145,29 @@ suite_stress() { own_servers_suite; }
 suite_robust() { own_servers_suite; }
 suite_soak() { own_servers_suite; }
 # Citus comes from packages of its own: without it, the suite is counted as skipped.
-suite_citus() {
+with_citus() {
     local sharedir
     sharedir=$("$PG_CONFIG" --sharedir)
     if [[ -e $sharedir/extension/citus.control ]]; then
-        own_servers_suite
+        "$@"
     elif [[ ${BELAY_REQUIRE_CITUS:-0} == 1 ]]; then
         say "extension citus is not available in $sharedir"
         finish 1 0 1
     else
-        say "suite citus SKIPPED: extension citus is not available in $sharedir" | tee "$result_dir/$suite.skipped"
+        say "suite $suite SKIPPED: extension citus is not available in $sharedir" | tee "$result_dir/$suite.skipped"
         echo '0 0' >"$result_dir/$suite"
     fi
 }
+suite_citus() { with_citus own_servers_suite; }
+# citus_regress preload|local|distributed: as test/regress.sh knows them.
+citus_regress() {
+    with_citus pg_regress_suite regress --citus "$1" -- --conf "shared_preload_libraries = 'citus,belay'" --conf "$resting" \
+        --conf 'max_worker_processes = 20' --conf 'max_locks_per_transaction = 512' \
+        --conf 'citus.enable_statistics_collection = off' --
+}
+suite_citus-preload() { citus_regress preload; }
+suite_citus-local() { citus_regress local; }
+suite_citus-distributed() { citus_regress distributed; }
 suite_client() { own_servers_suite; }
 suite_tool() { own_servers_suite; }
 # Durable functions: GoogleTests, and what must not compile, with both compilers.
@@ -300,8 +315,9 @@ fi
 all=no
 if ((${#suites[@]} == 0)); then
     all=yes
-    # Without preloading, the same files run with a hostile search path as well: that one is enough in the short form.
-    mapfile -t suites < <(list_suites | if ((${BELAY_LONG:-0} == 1)); then cat; else grep -vx regress; fi)
+    # Without preloading, the same files run with a hostile search path as well: that one is enough in the short form. With
+    # Citus they take minutes more.
+    mapfile -t suites < <(list_suites | if ((${BELAY_LONG:-0} == 1)); then cat; else grep -vxE 'regress|citus-.*'; fi)
 fi
 for suite in "${suites[@]}"; do
     grep -qx -e "$suite" <<<"$(list_suites)" || die "no suite '$suite'; there are: $(list_suites | xargs)"

@@ -27,7 +27,8 @@ const char* skip_string(const char* at, const char* end) {
     return at < end ? at + 1 : end;
 }
 
-// Takes the value, known to be valid, that the text begins with.
+}  // namespace
+
 Value take_value(std::string_view& text) {
     const char* begin = text.data();
     const char* end = begin + text.size();
@@ -56,6 +57,8 @@ Value take_value(std::string_view& text) {
     text.remove_prefix(value.text.size());
     return value;
 }
+
+namespace {
 
 void drop_blanks(std::string_view& text) {
     const char* end = text.data() + text.size();
@@ -196,6 +199,9 @@ bool key_is(std::string_view raw_key, std::string_view name) {
     if (raw_key.size() <= name.size() + 2) {
         return raw_key.size() == name.size() + 2 && raw_key.substr(1, name.size()) == name &&
                name.find('\\') == std::string_view::npos;
+    }
+    if (raw_key.find('\\') == std::string_view::npos) {
+        return false;
     }
     std::string_view rest = name;
     bool is_equal = true;

@@ -113,12 +113,14 @@ constexpr size_t kMaxJsonbText = size_t{256} << 20;
 // which may or may not fit, does not.
 std::optional<size_t> jsonb_bound(std::string_view text);
 
-// The same with the value, as parse has it: a text need not be read twice.
+// The same with the value, as parse has it, and with its member of that name, as find has it: a
+// text need not be read twice.
 struct JsonbText {
     Value value;
     size_t bound;
+    std::optional<Value> member;
 };
-std::optional<JsonbText> parse_jsonb(std::string_view text);
+std::optional<JsonbText> parse_jsonb(std::string_view text, std::string_view member = "");
 
 // True if a cast of the text to jsonb succeeds.
 inline bool fits_jsonb(std::string_view text) {

@@ -120,4 +120,7 @@ inline Kind kind_of(char first) {
     }
 }
 
+// Takes the value, known to be valid, that the text begins with.
+Value take_value(std::string_view& text);
+
 }  // namespace belay::core::json

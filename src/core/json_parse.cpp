@@ -127,14 +127,19 @@ class Scanner {
         if (at_ == end_ || *at_ != '"') {
             return fail("expected a key");
         }
+        const char* first = at_;
         if (!read_string()) {
             return false;
         }
+        const std::string_view raw_key(first, static_cast<size_t>(at_ - first));
         at_ = skip_blanks(at_, end_);
         if (at_ == end_ || *at_ != ':') {
             return fail("expected a colon");
         }
         at_ = skip_blanks(at_ + 1, end_);
+        if (depth_ == 1) {
+            judge_.member(raw_key, at_);
+        }
         return true;
     }
 
@@ -240,6 +245,7 @@ struct SyntaxJudge {
     const char* string(Value, bool) { return nullptr; }
     const char* number(std::string_view) { return nullptr; }
     const char* word() { return nullptr; }
+    void member(std::string_view, const char*) {}
 };
 
 // What PostgreSQL's jsonb refuses beyond syntax.
@@ -248,6 +254,8 @@ struct JsonbJudge {
     // where its room doubles up to the largest allocation.
     static constexpr size_t kMaxValues = size_t{1} << 23;
 
+    std::string_view wanted;  // the name of a member of the whole, or ""
+    const char* found = nullptr;
     size_t values = 0;
     size_t bytes = 0;  // Of the binary form, padding included, and of numbers as they are printed.
 
@@ -263,6 +271,13 @@ struct JsonbJudge {
     }
 
     const char* word() { return add(0); }
+
+    // Of duplicates the last counts.
+    void member(std::string_view raw_key, const char* value) {
+        if (!wanted.empty() && key_is(raw_key, wanted)) {
+            found = value;
+        }
+    }
 
     const char* string(Value value, bool has_escape) {
         if (has_escape) {
@@ -346,16 +361,23 @@ std::optional<Value> parse(std::string_view text, Fault* fault) {
     return std::nullopt;
 }
 
-std::optional<JsonbText> parse_jsonb(std::string_view text) {
+std::optional<JsonbText> parse_jsonb(std::string_view text, std::string_view member) {
     if (text.size() >= kMaxJsonbText) {
         return std::nullopt;
     }
     JsonbJudge judge;
+    judge.wanted = member;
     Value value;
     if (!Scanner<JsonbJudge>(text, kMaxJsonbDepth, judge).run(&value)) {
         return std::nullopt;
     }
-    return JsonbText{value, judge.bytes};
+    JsonbText parsed{value, judge.bytes, std::nullopt};
+    if (judge.found != nullptr) {
+        std::string_view rest(judge.found,
+                              static_cast<size_t>(text.data() + text.size() - judge.found));
+        parsed.member = take_value(rest);
+    }
+    return parsed;
 }
 
 std::optional<size_t> jsonb_bound(std::string_view text) {

@@ -221,8 +221,11 @@ bool is_sound(const TaskRow& row) {
     if (*state != TaskState::kBlocked && row.has_available_at != queued) {
         return false;
     }
-    // An attempt runs, or is paused.
-    const bool attempt = active || (!is_terminal(*state) && continues_attempt(*pending));
+    // An attempt runs, is paused, or has completed the task: check_tasks looks whether the last is
+    // there.
+    const bool completed = *state == TaskState::kCompleted;
+    const bool attempt = active || (completed && row.has_attempt_started) ||
+                         (!is_terminal(*state) && continues_attempt(*pending));
     const auto kind = parse_pending(row.attempt_kind);
     const bool has_kind = kind && !continues_attempt(*kind);
     if (!row.attempt_kind.empty() && !has_kind) {
@@ -230,7 +233,8 @@ bool is_sound(const TaskRow& row) {
     }
     return has_kind == attempt && row.has_attempt_started == attempt &&
            row.has_attempt_worker == attempt && row.has_attempt_instance == attempt &&
-           (attempt || (!row.has_attempt_deadline && row.attempt_leases == 0));
+           (attempt || row.attempt_leases == 0) &&
+           ((attempt && !completed) || !row.has_attempt_deadline);
 }
 
 int64_t next_epoch(int64_t epoch, int64_t floor, uint32_t random) {

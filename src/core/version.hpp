@@ -2,4 +2,4 @@
 // it; a lint compares them.
 #pragma once
 
-#define BELAY_VERSION "0.1.0"
+#define BELAY_VERSION "1.0.0"

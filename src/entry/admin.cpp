@@ -220,6 +220,10 @@ BELAY_FUNCTION(belay_new_incarnation) {
         ops::new_incarnation(PG_ARGISNULL(0) ? nullptr : pstrdup(NameStr(*PG_GETARG_NAME(0)))));
 }
 
+BELAY_FUNCTION(belay_live_leases) {
+    PG_RETURN_INT64(ops::live_leases(entry::required_name(fcinfo, 0, "p_name")));
+}
+
 BELAY_FUNCTION(belay_hub_rows) {
     const auto answer = entry::answer_rows(fcinfo);
     ops::list_hubs(

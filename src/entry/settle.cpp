@@ -45,11 +45,13 @@ void read_delay(std::span<const NullableDatum> delays, std::size_t i, ops::WorkO
     }
 }
 
-std::span<ops::WorkOutcome> read_outcomes(const Call& call) {
-    constexpr const char* kTokens = "p_lock_tokens";
-    const auto tokens = call.elements(0, kTokens, TEXTOID);
+}  // namespace
+
+std::span<ops::WorkOutcome> read_work_outcomes(const Call& call, int first,
+                                               const char* tokens_name) {
+    const auto tokens = call.elements(first, tokens_name, TEXTOID);
     const auto about = [&](int i, const char* name, Oid type) {
-        return per_outcome(call, i, name, type, kTokens, tokens.size());
+        return per_outcome(call, first + i, name, type, tokens_name, tokens.size());
     };
     const auto kinds = about(1, "p_outcomes", TEXTOID);
     const auto completions = about(2, "p_completions", TEXTOID);
@@ -73,27 +75,37 @@ std::span<ops::WorkOutcome> read_outcomes(const Call& call) {
     return {outcomes, tokens.size()};
 }
 
+const char* error_of(const ops::WorkOutcome& outcome) {
+    if (outcome.refused != nullptr) {
+        return "QB006";
+    }
+    return outcome.fault == core::LeaseFault::kNone ? nullptr : "QB001";
+}
+
+const char* reason_of(const ops::WorkOutcome& outcome) {
+    return outcome.refused != nullptr                 ? outcome.refused
+           : outcome.fault == core::LeaseFault::kNone ? nullptr
+                                                      : core::code_detail(outcome.fault);
+}
+
+namespace {
+
 // A row of an outcome: index, error, reason; of an item: the rest.
 constexpr int kColumns = 6;
 
 void add_outcome(const Call::Set& set, std::size_t index, const ops::WorkOutcome& outcome) {
-    const bool lost = outcome.fault != core::LeaseFault::kNone;
-    const bool fine = outcome.refused == nullptr && !lost;
-    Datum values[kColumns] = {Int32GetDatum(static_cast<int32>(index))};
-    const bool nulls[kColumns] = {false, fine, fine, true, true, true};
-    if (!fine) {
-        values[1] = CStringGetTextDatum(outcome.refused != nullptr ? "QB006" : "QB001");
-        values[2] = CStringGetTextDatum(
-            outcome.refused != nullptr ? outcome.refused : core::code_detail(outcome.fault));
-    }
-    set.add(values, nulls);
+    SparseRow<kColumns> row;
+    row.put(0, Int32GetDatum(static_cast<int32>(index)));
+    row.put_text(1, error_of(outcome));
+    row.put_text(2, reason_of(outcome));
+    set.add(row.values, row.nulls);
 }
 
 }  // namespace
 
 Datum settle_and_fetch_work_items(const Call& call) {
-    const auto outcomes = read_outcomes(call);
-    auto request = fetch_request(call, 6, 13);
+    const auto outcomes = read_work_outcomes(call, 0, "p_lock_tokens");
+    auto request = fetch_request(call, 6, 7, 13);
     const int32 most = call.int4(11).value_or(0);
     request.max_items = most == 0 ? 0 : ops::checked_limit("p_max_items", most, 1, kMaxFetch);
     request.max_new_sessions = checked_new_sessions(call.int4(12));

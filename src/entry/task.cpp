@@ -62,7 +62,7 @@ ops::Fence sourced_fence(const Call& call, int epoch, int source) {
 Datum create_task(const Call& call) {
     const auto window = call.int8(11);
     ops::TaskRequest request{
-        .path = nullptr,
+        .path = std::nullopt,
         .id = call.uuid(2),
         .queue = ops::checked_queue("p_queue", call.text(0)),
         .kind = call.text(3).value_or(""),

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "entry/outcomes.hpp"
+#include "entry/turn_arguments.hpp"
 #include "entry/verbs.hpp"
 #include "ops/orchestration/orchestration.hpp"
 #include "pg/async_commit.hpp"
@@ -14,43 +15,8 @@ namespace {
 
 constexpr int32 kMaxTurns = 1000;
 
-// How an api hands JSON out: how a text becomes a value of the column's type, and what stands for a
-// history that is too large, if the client cannot read NULL there.
-struct JsonForm {
-    Datum (*datum)(std::string_view);
-    std::optional<std::string_view> huge_history;
-};
-
-constexpr JsonForm kAsStored{pg::text_datum, std::nullopt};
 // An event that cannot be decoded: the application's own rule for broken history then works.
 constexpr JsonForm kAsJsonb{pg::jsonb_datum, R"(["the history is larger than 64 MiB"])"};
-
-// The columns of fetch_orchestration_item, then those that only several turns have.
-constexpr int kTurnColumns = 9;
-constexpr int kAllTurnColumns = kTurnColumns + 3;
-struct TurnValues {
-    Datum values[kAllTurnColumns];
-    bool nulls[kAllTurnColumns];
-};
-
-TurnValues turn_values(const Call& call, const ops::Turn& turn, const JsonForm& form) {
-    const auto history = turn.history ? turn.history : form.huge_history;
-    char token[core::kTurnTokenChars];
-    core::encode(turn.token, token);
-    MemoryContext old = MemoryContextSwitchTo(call.result_memory);
-    TurnValues row{
-        {pg::text_datum(turn.instance_id), pg::text_datum(turn.name), pg::text_datum(turn.version),
-         Int64GetDatum(turn.execution_id), history ? form.datum(*history) : 0,
-         form.datum(turn.messages), pg::text_datum({token, sizeof token}),
-         Int32GetDatum(turn.attempt), turn.kv_snapshot ? form.datum(*turn.kv_snapshot) : 0,
-         Int64GetDatum(turn.history_after), Int64GetDatum(turn.last_event_id),
-         Int64GetDatum(turn.locked_until)},
-        {}};
-    MemoryContextSwitchTo(old);
-    row.nulls[4] = !history;
-    row.nulls[8] = !turn.kv_snapshot;
-    return row;
-}
 
 Datum fetch_turn(const Call& call, const JsonForm& form) {
     const ops::TurnRequest request{
@@ -71,31 +37,6 @@ Datum fetch_turn(const Call& call, const JsonForm& form) {
     return call.one_row(row.values, row.nulls);
 }
 
-std::span<ops::TurnAck> read_acks(const Call& call) {
-    constexpr const char* kTokens = "p_lock_tokens";
-    const auto tokens = call.elements(0, kTokens, TEXTOID);
-    const auto about = [&](int i, const char* name, Oid type) {
-        return per_outcome(call, i, name, type, kTokens, tokens.size());
-    };
-    const auto executions = about(1, "p_execution_ids", INT8OID);
-    const auto deltas = about(2, "p_history_deltas", JSONBOID);
-    const auto worker_items = about(3, "p_worker_items", JSONBOID);
-    const auto orchestrator_items = about(4, "p_orchestrator_items", JSONBOID);
-    const auto metadata = about(5, "p_metadata", JSONBOID);
-    const auto cancelled = about(6, "p_cancelled_activities", JSONBOID);
-    auto* acks = static_cast<ops::TurnAck*>(palloc0(sizeof(ops::TurnAck) * (tokens.size() + 1)));
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-        acks[i].args = {.token = text_at(tokens, i),
-                        .execution_id = int8_at(executions, i),
-                        .history_delta = jsonb_at(deltas, i),
-                        .worker_items = jsonb_at(worker_items, i),
-                        .orchestrator_items = jsonb_at(orchestrator_items, i),
-                        .metadata = jsonb_at(metadata, i),
-                        .cancelled_activities = jsonb_at(cancelled, i)};
-    }
-    return {acks, tokens.size()};
-}
-
 ops::NameFilter read_names(const Call& call, int i) {
     const auto given = call.texts(i, "p_names");
     auto* names =
@@ -112,37 +53,18 @@ ops::NameFilter read_names(const Call& call, int i) {
     return {.all = !call.has(i), .names = {names, given.size()}};
 }
 
-ops::TurnRequest read_request(const Call& call) {
-    const int32 most = call.int4(10).value_or(0);
-    ops::TurnRequest request{
-        .lock_timeout_ms = ops::checked_timeout("p_lock_timeout_ms", call.int8(7)),
-        .versions = {call.int8(8), call.int8(9)},
-        .slots = call.slots(11),
-        .names = read_names(call, 13),
-        .cache_owner = call.text(12),
-        .max_turns = most == 0 ? 0 : ops::checked_limit("p_max_turns", most, 1, kMaxTurns)};
-    ops::check_label("p_cache_owner", request.cache_owner);
-    return request;
-}
-
 // A row of an ack: its index, and what was wrong with it. A row of a turn: the rest.
-constexpr int kAckColumns = 4;
 using Row = SparseRow<kAckColumns + kAllTurnColumns>;
 
 void add_ack(const Call::Set& set, std::size_t index, const ops::TurnAck& ack) {
     Row row;
-    row.put(0, Int32GetDatum(static_cast<int32>(index)));
-    if (ack.refused != 0) {
-        row.put_text(1, unpack_sql_state(ack.refused));
-        row.put_text(2, ack.reason);
-        row.put_text(3, ack.message);
-    }
+    put_ack(index, ack, &row);
     set.add(row.values, row.nulls);
 }
 
 Datum ack_and_fetch(const Call& call, const JsonForm& form) {
-    const auto acks = read_acks(call);
-    const ops::TurnRequest request = read_request(call);
+    const auto acks = read_acks(call, "p_lock_tokens");
+    const ops::TurnRequest request = read_turn_request(call);
     auto clock = call.clock(14);
     if (acks.empty()) {
         pg::begin_lease_write();
@@ -169,6 +91,64 @@ Datum ack_and_fetch(const Call& call, const JsonForm& form) {
 }
 
 }  // namespace
+
+constinit const JsonForm kAsStored{pg::text_datum, std::nullopt};
+
+TurnValues turn_values(const Call& call, const ops::Turn& turn, const JsonForm& form) {
+    const auto history = turn.history ? turn.history : form.huge_history;
+    char token[core::kTurnTokenChars];
+    core::encode(turn.token, token);
+    MemoryContext old = MemoryContextSwitchTo(call.result_memory);
+    TurnValues row{
+        {pg::text_datum(turn.instance_id), pg::text_datum(turn.name), pg::text_datum(turn.version),
+         Int64GetDatum(turn.execution_id), history ? form.datum(*history) : 0,
+         form.datum(turn.messages), pg::text_datum({token, sizeof token}),
+         Int32GetDatum(turn.attempt), turn.kv_snapshot ? form.datum(*turn.kv_snapshot) : 0,
+         Int64GetDatum(turn.history_after), Int64GetDatum(turn.last_event_id),
+         Int64GetDatum(turn.locked_until)},
+        {}};
+    MemoryContextSwitchTo(old);
+    row.nulls[4] = !history;
+    row.nulls[8] = !turn.kv_snapshot;
+    return row;
+}
+
+std::span<ops::TurnAck> read_acks(const Call& call, const char* tokens_name) {
+    const auto tokens = call.elements(0, tokens_name, TEXTOID);
+    const auto about = [&](int i, const char* name, Oid type) {
+        return per_outcome(call, i, name, type, tokens_name, tokens.size());
+    };
+    const auto executions = about(1, "p_execution_ids", INT8OID);
+    const auto deltas = about(2, "p_history_deltas", JSONBOID);
+    const auto worker_items = about(3, "p_worker_items", JSONBOID);
+    const auto orchestrator_items = about(4, "p_orchestrator_items", JSONBOID);
+    const auto metadata = about(5, "p_metadata", JSONBOID);
+    const auto cancelled = about(6, "p_cancelled_activities", JSONBOID);
+    auto* acks = static_cast<ops::TurnAck*>(palloc0(sizeof(ops::TurnAck) * (tokens.size() + 1)));
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        acks[i].args = {.token = text_at(tokens, i),
+                        .execution_id = int8_at(executions, i),
+                        .history_delta = jsonb_at(deltas, i),
+                        .worker_items = jsonb_at(worker_items, i),
+                        .orchestrator_items = jsonb_at(orchestrator_items, i),
+                        .metadata = jsonb_at(metadata, i),
+                        .cancelled_activities = jsonb_at(cancelled, i)};
+    }
+    return {acks, tokens.size()};
+}
+
+ops::TurnRequest read_turn_request(const Call& call) {
+    const int32 most = call.int4(10).value_or(0);
+    ops::TurnRequest request{
+        .lock_timeout_ms = ops::checked_timeout("p_lock_timeout_ms", call.int8(7)),
+        .versions = {call.int8(8), call.int8(9)},
+        .slots = call.slots(11),
+        .names = read_names(call, 13),
+        .cache_owner = call.text(12),
+        .max_turns = most == 0 ? 0 : ops::checked_limit("p_max_turns", most, 1, kMaxTurns)};
+    ops::check_label("p_cache_owner", request.cache_owner);
+    return request;
+}
 
 Datum fetch_orchestration_item(const Call& call) {
     return fetch_turn(call, kAsStored);

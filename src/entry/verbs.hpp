@@ -165,6 +165,7 @@ Datum set_queue(const Call& call);
 Datum settle_and_claim_tasks(const Call& call);
 Datum settle_and_fetch_work_items(const Call& call);
 Datum settle_and_receive(const Call& call);
+Datum settle_turns_and_work(const Call& call);
 Datum start(const Call& call);
 Datum start_orchestration(const Call& call);
 Datum status(const Call& call);

@@ -8,17 +8,17 @@
 
 namespace belay::entry {
 
-ops::FetchRequest fetch_request(const Call& call, int first, int slots) {
+ops::FetchRequest fetch_request(const Call& call, int lock_timeout, int owner, int slots) {
     ops::FetchRequest request{};
-    request.lock_timeout_ms = ops::checked_timeout("p_lock_timeout_ms", call.int8(first));
-    request.owner = call.text(first + 1);
+    request.lock_timeout_ms = ops::checked_timeout("p_lock_timeout_ms", call.int8(lock_timeout));
+    request.owner = call.text(owner);
     ops::check_label("p_owner_id", request.owner);
     request.session_timeout_ms =
-        call.has(first + 2)
-            ? ops::checked_timeout("p_session_lock_timeout_ms", call.int8(first + 2))
+        call.has(owner + 1)
+            ? ops::checked_timeout("p_session_lock_timeout_ms", call.int8(owner + 1))
             : request.lock_timeout_ms;
-    request.tags = call.texts(first + 3, "p_tag_filter");
-    const auto word = call.text(first + 4).value_or("default_only");
+    request.tags = call.texts(owner + 2, "p_tag_filter");
+    const auto word = call.text(owner + 3).value_or("default_only");
     const auto mode = core::parse_tag_mode(word);
     if (!mode) {
         pg::raise(pg::kInvalidArgument, psprintf("unrecognized tag mode \"%s\"", pg::excerpt(word)),

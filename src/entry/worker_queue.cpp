@@ -66,7 +66,7 @@ Datum enqueue_worker_items(const Call& call) {
 }
 
 Datum fetch_work_item(const Call& call) {
-    const auto request = fetch_request(call, 0, 5);
+    const auto request = fetch_request(call, 0, 1, 5);
     auto clock = call.clock(6);
     pg::begin_lease_write();
     const auto leased = ops::fetch_work_items(call.tables, request, &clock);
@@ -75,7 +75,7 @@ Datum fetch_work_item(const Call& call) {
 }
 
 Datum fetch_work_items(const Call& call) {
-    auto request = fetch_request(call, 0, 7);
+    auto request = fetch_request(call, 0, 1, 7);
     request.max_items = ops::checked_limit("p_max_items", call.int4(5), 1, kMaxFetch);
     request.max_new_sessions = checked_new_sessions(call.int4(6));
     auto clock = call.clock(8);
@@ -114,7 +114,7 @@ Datum ack_workers(const Call& call) {
 
 Datum ack_and_fetch_work_item(const Call& call) {
     const auto done = completion(call, 1, 2);
-    const auto request = fetch_request(call, 3, 8);
+    const auto request = fetch_request(call, 3, 4, 8);
     auto clock = call.clock(9);
     ops::ack_worker(call.tables, call.text(0), done, &clock);
     return answer_one(call, ops::fetch_work_items(call.tables, request, &clock));

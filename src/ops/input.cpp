@@ -262,7 +262,7 @@ std::size_t checked_count(const char* path, Jsonb* value, std::size_t most) {
 
 JsonArray checked_array(const char* path, Jsonb* value, std::size_t most) {
     const std::size_t count = checked_count(path, value, most);
-    return count == 0 ? JsonArray{} : JsonArray{json::known(pg::print_jsonb(value)), count};
+    return count == 0 ? JsonArray{} : JsonArray{json::known(pg::print_jsonb(value)), count, value};
 }
 
 void raise_member(const char* code, const Path& path, const char* member) {
@@ -322,14 +322,27 @@ std::optional<pg_uuid_t> optional_uuid(json::Value object, const char* member, c
 }
 
 std::optional<pg_uuid_t> uuid_of(const std::optional<json::Value>& value, const char* member,
-                                 const char* path) {
+                                 const Path& path) {
     const auto text = string_of(value, member, path);
     const auto id = text ? parse_uuid(*text) : std::nullopt;
     if (text && !id) {
-        const char* place = psprintf("%s.%s", path, member);
+        const char* place = path.member(member).text();
         pg::raise_invalid("bad_value", place, psprintf("%s is not a uuid", place), "Pass a uuid.");
     }
     return id;
+}
+
+void check_new_id(const Path& path, const std::optional<pg_uuid_t>& id) {
+    const auto is_all = [&id](uint8 byte) {
+        return std::all_of(std::begin(id->data), std::end(id->data),
+                           [byte](uint8 found) { return found == byte; });
+    };
+    if (id && (is_all(0) || is_all(0xff))) {
+        const char* argument = path.text();
+        pg::raise_invalid("bad_value", argument,
+                          psprintf("%s must not be the nil uuid or the max uuid", argument),
+                          "Pass a uuid of your own, or NULL for one that belay makes.");
+    }
 }
 
 std::optional<int64> optional_int(json::Value object, const char* member, const Path& path) {
@@ -431,7 +444,7 @@ void check_members(json::Value object, const char* path, std::span<const char* c
     }
 }
 
-void find_members(json::Value object, const char* path, std::span<const std::string_view> known,
+void find_members(json::Value object, const Path& path, std::span<const std::string_view> known,
                   std::optional<json::Value>* found) {
     const std::string_view unknown = json::find_each(object, known, found);
     if (!unknown.empty()) {

@@ -115,6 +115,7 @@ void check_elements(const char* path, std::size_t count, std::size_t most = kMax
 struct JsonArray {
     core::json::Value array;
     std::size_t count;
+    Jsonb* stored = nullptr;  // the same, as it was given
 };
 JsonArray checked_array(const char* path, Jsonb* value, std::size_t most);
 // Only the check: how many elements there are.
@@ -133,9 +134,11 @@ std::optional<std::string_view> string_of(const std::optional<core::json::Value>
 std::optional<int64> int_of(const std::optional<core::json::Value>& value, const char* member,
                             const Path& path);
 std::optional<pg_uuid_t> uuid_of(const std::optional<core::json::Value>& value, const char* member,
-                                 const char* path);
+                                 const Path& path);
 std::optional<pg_uuid_t> optional_uuid(core::json::Value object, const char* member,
                                        const char* path);
+// Refuses the nil and the max uuid for an id that a caller has chosen: lists begin at them.
+void check_new_id(const Path& path, const std::optional<pg_uuid_t>& id);
 std::optional<int64> optional_int(core::json::Value object, const char* member, const Path& path);
 std::optional<bool> optional_bool(core::json::Value object, const char* member, const char* path);
 // Any member; null if absent or null.
@@ -161,7 +164,7 @@ std::optional<std::span<const int64>> optional_ints(core::json::Value object, co
 void check_members(core::json::Value object, const char* path, std::span<const char* const> known);
 
 // The same, and finds them: found[i] is that of known[i].
-void find_members(core::json::Value object, const char* path,
+void find_members(core::json::Value object, const Path& path,
                   std::span<const std::string_view> known, std::optional<core::json::Value>* found);
 
 // The JSON of a jsonb object parameter. QB006 for NULL (if required) and for anything else.

@@ -73,14 +73,14 @@ const char* reason_of_turn(const store::Hub& hub, const core::TurnToken& token, 
 
 }  // namespace
 
-const char* lost_reason(const store::Hub& hub, std::string_view token, LeaseFault fault) {
-    if (const auto work = core::decode_work_token(token)) {
-        return reason_of_work(hub, *work, fault);
+const char* lost_reason(const store::Hub& hub, store::Queue queue, std::string_view token,
+                        LeaseFault fault) {
+    if (queue == store::Queue::kWorker) {
+        const auto work = core::decode_work_token(token);
+        return work ? reason_of_work(hub, *work, fault) : kNeverGranted;
     }
-    if (const auto turn = core::decode_turn_token(token)) {
-        return reason_of_turn(hub, *turn, fault);
-    }
-    return kNeverGranted;
+    const auto turn = core::decode_turn_token(token);
+    return turn ? reason_of_turn(hub, *turn, fault) : kNeverGranted;
 }
 
 void raise_lock_lost(const char* message, std::string_view token, LeaseFault fault,
@@ -94,11 +94,11 @@ void raise_lock_lost(const char* message, std::string_view token, LeaseFault fau
               "Stop working on this item: if work remains it is delivered again.");
 }
 
-void raise_lock_lost(const store::Hub& hub, const char* duroxide_text, std::string_view token,
-                     LeaseFault fault, int64 locked_until) {
+void raise_lock_lost(const store::Hub& hub, store::Queue queue, const char* duroxide_text,
+                     std::string_view token, LeaseFault fault, int64 locked_until) {
     raise_lock_lost(
-        hub.api == store::Api::kDuroxidePg ? duroxide_text : lost_reason(hub, token, fault), token,
-        fault, locked_until);
+        hub.api == store::Api::kDuroxidePg ? duroxide_text : lost_reason(hub, queue, token, fault),
+        token, fault, locked_until);
 }
 
 }  // namespace belay::ops

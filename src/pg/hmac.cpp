@@ -21,8 +21,17 @@ Hmac hmac_sha256(std::string_view secret, std::string_view message) {
     return result;
 }
 
+// Minor versions of PostgreSQL up to the spring of 2026 have no timingsafe_bcmp.
 bool equal_in_constant_time(std::string_view a, std::string_view b) {
-    return a.size() == b.size() && timingsafe_bcmp(a.data(), b.data(), a.size()) == 0;
+    if (a.size() != b.size()) {
+        return false;
+    }
+    // volatile: the loop does not end at the first difference.
+    volatile unsigned difference = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        difference = difference | static_cast<unsigned char>(a[i] ^ b[i]);
+    }
+    return difference == 0;
 }
 
 }  // namespace belay::pg

@@ -138,6 +138,13 @@ bool is_printed_longer(Jsonb* value, int64 most) {
     return bytes > most;
 }
 
+Jsonb* empty_object() {
+    auto* object = static_cast<Jsonb*>(palloc(sizeof(Jsonb)));
+    SET_VARSIZE(object, sizeof(Jsonb));
+    object->root.header = JB_FOBJECT;
+    return object;
+}
+
 std::optional<JsonbValue> any_member(const JsonbValue& object, std::string_view name) {
     JsonbValue value;
     const bool found =

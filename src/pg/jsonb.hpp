@@ -26,6 +26,9 @@ void each_element(Jsonb* array, Visit visit) {
     }
 }
 
+// {}, in the current memory context.
+Jsonb* empty_object();
+
 // The member of an element that is an object. Its strings lie in the array.
 std::optional<JsonbValue> any_member(const JsonbValue& object, std::string_view name);
 // The same; none also if it is null.

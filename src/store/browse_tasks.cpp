@@ -59,7 +59,7 @@ namespace {
 #define BELAY_INT8_AT(PLACE) "CAST($1 {->>} " PLACE " AS pg_catalog.int8)"
 #define BELAY_INT4_AT(PLACE) "CAST($1 {->>} " PLACE " AS pg_catalog.int4)"
 #define BELAY_INT2_AT(PLACE) "CAST($1 {->>} " PLACE " AS pg_catalog.int2)"
-// No task has the highest id: no uuid is made like that.
+// No task has the highest id: no uuid is made like that, and callers' are checked.
 #define BELAY_UUID_BEFORE(PLACE) \
     "COALESCE(" BELAY_UUID_AT(   \
         PLACE) ", CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS pg_catalog.uuid))"

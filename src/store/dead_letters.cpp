@@ -76,19 +76,13 @@ constexpr auto kHasBehindOfInstance = query<In<int64, int64, Text>, Out<int32>>(
      LIMIT 1
 )sql");
 
-// $1 before, $2 limit, $3 how many are looked at. Ids are drawn when items die, so the oldest
-// letters come first, but for the clocks of callers.
-constexpr auto kDiscardOld = statement<In<Ms, int64, int64>, Out<>>(R"sql(
+// $1 before, $2 limit.
+constexpr auto kDiscardOld = statement<In<Ms, int64>, Out<>>(R"sql(
     WITH c AS MATERIALIZED (
         SELECT d.id
           FROM {hub}.dead_letters AS d
          WHERE d.dead_at {<} $1
-           AND d.id {<=} COALESCE((SELECT x.id
-                                     FROM {hub}.dead_letters AS x
-                                    ORDER BY x.id
-                                   OFFSET $3
-                                    LIMIT 1), 9223372036854775807)
-         ORDER BY d.id
+         ORDER BY d.dead_at, d.id
          LIMIT $2
            FOR UPDATE SKIP LOCKED
     )
@@ -151,7 +145,7 @@ std::span<const DeadLetter> take_dead_letters(const Hub& hub, std::span<const in
 }
 
 int64 discard_old(const Hub& hub, int64 dead_before, int64 limit) {
-    return run(hub, kDiscardOld, Ms{dead_before}, limit, kMostExamined).changed();
+    return run(hub, kDiscardOld, Ms{dead_before}, limit).changed();
 }
 
 DeadLetterList list_dead(const Hub& hub, std::optional<std::string_view> queue,

@@ -156,19 +156,21 @@ std::span<const StoredTurn> read_turns(Tables& tables, std::string_view instance
     });
 }
 
-int64 count_stored(Tables& tables, std::string_view instance_id, int64 execution_id,
-                   std::span<const int64> sorted_ids) {
+StoredEvents find_stored(Tables& tables, std::string_view instance_id, int64 execution_id,
+                         std::span<const int64> sorted_ids) {
     pass_turn_faults();
     return writing(tables, TableId::kHistory, [&](Table& table) {
-        int64 count = 0;
+        StoredEvents found{};
         // New events usually come behind all stored ones: then there is nothing to visit.
         each_turn(
             &table, instance_id, execution_id, sorted_ids.front(), [&](const history::Row& row) {
-                count += std::upper_bound(sorted_ids.begin(), sorted_ids.end(), row.last_event_id) -
-                         std::lower_bound(sorted_ids.begin(), sorted_ids.end(), row.first_event_id);
+                found.reach = true;
+                found.same +=
+                    std::upper_bound(sorted_ids.begin(), sorted_ids.end(), row.last_event_id) -
+                    std::lower_bound(sorted_ids.begin(), sorted_ids.end(), row.first_event_id);
                 return row.last_event_id < sorted_ids.back();
             });
-        return count;
+        return found;
     });
 }
 

@@ -38,9 +38,14 @@ struct NewEvents {
     std::span<const std::optional<int64>> jsonb_bytes;  // core::json::jsonb_bound of the texts
 };
 
-// How many of these event ids, which are in order, are stored.
-int64 count_stored(Tables& tables, std::string_view instance_id, int64 execution_id,
-                   std::span<const int64> sorted_ids);
+// How many of these event ids, which are in order, are stored, and whether an id is that is not
+// below all of them.
+struct StoredEvents {
+    int64 same;
+    bool reach;
+};
+StoredEvents find_stored(Tables& tables, std::string_view instance_id, int64 execution_id,
+                         std::span<const int64> sorted_ids);
 
 // Inserts events that are not stored.
 void insert_events(Tables& tables, std::string_view instance_id, int64 execution_id,

@@ -42,6 +42,7 @@ constexpr HubRelation kHubRelations[] = {
     {"cascade_queue_pkey", RELKIND_INDEX, core::kNoLevel},
     {"dead_letter_summary", RELKIND_VIEW, core::kForMonitor},
     {"dead_letters", RELKIND_RELATION, core::kNoLevel},
+    {"dead_letters_dead", RELKIND_INDEX, core::kNoLevel},
     {"dead_letters_id", RELKIND_SEQUENCE, core::kNoLevel},
     {"dead_letters_instance", RELKIND_INDEX, core::kNoLevel},
     {"dead_letters_pkey", RELKIND_INDEX, core::kNoLevel},

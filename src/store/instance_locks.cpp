@@ -59,24 +59,28 @@ void find_held(const Table& table, const ItemPointerData& row) {
     }
 }
 
+// A version of table.row in that state.
+HeapTuple version_of(const Table& table, const core::TurnLock& state) {
+    HeapTuple version = copy_row(table);
+    auto* row = fixed_columns<lock::Row>(version);
+    row->locked_until = state.lease.locked_until;
+    row->locked_at = state.locked_at;
+    row->lock_no = state.lock_no;
+    row->nonce_hi = state.lease.nonce_hi;
+    row->nonce_lo = state.lease.nonce_lo;
+    row->cache_owner = state.cache.owner;
+    row->cache_event = state.cache.event;
+    row->lease_inc = state.lease.incarnation;
+    return version;
+}
+
 // Changes a row that this transaction holds; after(state) says what it becomes.
 template <typename After>
 void change_lock(Tables& tables, const ItemPointerData& place, After after) {
     pass_turn_faults();
     writing(tables, TableId::kInstanceLocks, [&](Table& table) {
         find_held(table, place);
-        const core::TurnLock state = after(lock_of(table));
-        HeapTuple version = copy_row(table);
-        auto* row = fixed_columns<lock::Row>(version);
-        row->locked_until = state.lease.locked_until;
-        row->locked_at = state.locked_at;
-        row->lock_no = state.lock_no;
-        row->nonce_hi = state.lease.nonce_hi;
-        row->nonce_lo = state.lease.nonce_lo;
-        row->cache_owner = state.cache.owner;
-        row->cache_event = state.cache.event;
-        row->lease_inc = state.lease.incarnation;
-        change_held_row(&table, version);
+        change_held_row(&table, version_of(table, after(lock_of(table))));
     });
 }
 
@@ -123,11 +127,18 @@ std::optional<HeldLock> try_hold_instance(Tables& tables, std::string_view insta
         });
 }
 
-void hold_instance(Tables& tables, std::string_view instance_id) {
+void extend_instance(Tables& tables, std::string_view instance_id,
+                     std::optional<int64> first_event) {
     pass_turn_faults();
     with_table(tables, TableId::kInstanceLocks, RowExclusiveLock, [&](Table& table) {
-        (void)lock_found(&table, LockTupleNoKeyExclusive, LockWaitBlock,
-                         [&] { return find_one(&table, kByKey, lock_keys(instance_id)); });
+        (void)change_found(
+            &table, [&] { return find_one(&table, kByKey, lock_keys(instance_id)); },
+            [&]() -> NewVersion {
+                const core::TurnLock before = lock_of(table);
+                return {
+                    version_of(table, first_event ? core::extended(before, *first_event) : before),
+                    false};
+            });
     });
 }
 
@@ -162,6 +173,7 @@ std::optional<InstanceLock> hold_turn(Tables& tables, const core::TurnToken& tok
                                 .instance_id = get(table, lock::kInstanceId),
                                 .lock_no = state.lock_no,
                                 .lease = state.lease,
+                                .cache = state.cache,
                                 .row = table.row->tts_tid};
         });
 }

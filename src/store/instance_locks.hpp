@@ -14,6 +14,7 @@ struct InstanceLock {
     std::string_view instance_id;
     int64 lock_no;
     core::Lease lease;
+    core::CacheHint cache;
     ItemPointerData row;  // where it lies: a row that is held stays there
 };
 
@@ -26,8 +27,10 @@ struct HeldLock {
 std::optional<HeldLock> try_hold_instance(Tables& tables, std::string_view instance_id,
                                           const std::optional<ItemPointerData>& seen, int64 now);
 
-// Holds the lock row of an instance, live or not, if it has one; waits for it.
-void hold_instance(Tables& tables, std::string_view instance_id);
+// Holds the lock row of an instance, live or not, if it has one, for a call that adds events to the
+// history, this one the first; waits for it.
+void extend_instance(Tables& tables, std::string_view instance_id,
+                     std::optional<int64> first_event);
 
 // Whether the instance has a lock row, held or not.
 bool has_lock_row(Tables& tables, std::string_view instance_id);

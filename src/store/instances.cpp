@@ -39,11 +39,14 @@ bool change_instance(Table* table, std::string_view instance_id, Fill fill) {
 }
 
 // What every ack writes.
-void put_execution(const Table& table, int64 execution_id, int64 now, Changes* changes) {
-    changes
-        ->put(instance::kCurrentExecutionId,
-              core::current_execution(get(table, instance::kCurrentExecutionId), execution_id))
+void put_execution(const Table& table, int64 execution_id, int64 now, Changes* changes,
+                   NotedInstance* noted) {
+    const int64 before = get(table, instance::kCurrentExecutionId);
+    const int64 after = core::current_execution(before, execution_id);
+    changes->put(instance::kCurrentExecutionId, after)
         .put(instance::kUpdatedAt, core::ms_to_pg_us(now));
+    noted->has_execution = before == execution_id;
+    noted->is_latest = after == execution_id;
 }
 
 // A call that writes an instance or its executions holds its exclusion: no other inserts them.
@@ -106,7 +109,7 @@ NewVersion changed_execution(const Table& table, const ExecutionChange& change, 
 
 }  // namespace
 
-std::optional<Instance> read_instance(Tables& tables, std::string_view instance_id) {
+std::optional<Instance> read_instance(Tables& tables, std::string_view instance_id, bool with_pin) {
     pass_turn_faults();
     auto found = reading(tables, TableId::kInstances, [&](Table& table) -> std::optional<Instance> {
         if (!find_one(&table, kByKey, instance_keys(instance_id))) {
@@ -117,7 +120,7 @@ std::optional<Instance> read_instance(Tables& tables, std::string_view instance_
                         .current_execution_id = get(table, instance::kCurrentExecutionId),
                         .pin = std::nullopt};
     });
-    if (found) {
+    if (found && with_pin) {
         found->pin = reading(tables, TableId::kExecutions, [&](Table& table) {
             return find_one(&table, kByKey,
                             execution_keys(instance_id, found->current_execution_id))
@@ -136,36 +139,45 @@ void hold_parent(Tables& tables, std::string_view instance_id) {
     });
 }
 
-bool upsert_instance(Tables& tables, std::string_view instance_id, std::string_view name,
-                     std::string_view version, std::optional<std::string_view> parent,
-                     int64 execution_id, int64 now) {
+NotedInstance upsert_instance(Tables& tables, std::string_view instance_id, std::string_view name,
+                              std::string_view version, std::optional<std::string_view> parent,
+                              int64 execution_id, int64 now) {
     pass_turn_faults();
     return with_table(tables, TableId::kInstances, RowExclusiveLock, [&](Table& table) {
-        const bool changed = change_instance(&table, instance_id, [&](Changes* changes) {
+        NotedInstance noted{.exists = true,
+                            .created = false,
+                            .has_execution = false,
+                            .is_latest = true,
+                            .name = name};
+        noted.created = !change_instance(&table, instance_id, [&](Changes* changes) {
             bool orphan = false;
             (void)column(table, instance::kParentId, &orphan);
             const bool adopted = core::adopts(!orphan, parent.has_value());
             changes->put(instance::kName, name).put(instance::kVersion, version);
-            put_execution(table, execution_id, now, changes);
+            put_execution(table, execution_id, now, changes, &noted);
             if (adopted) {
                 changes->put(instance::kParentId, parent);
             }
             return adopted;
         });
-        if (!changed) {
+        if (noted.created) {
             insert_instance(&table, instance_id, name, version, parent, execution_id, now);
         }
-        return !changed;
+        return noted;
     });
 }
 
-bool touch_instance(Tables& tables, std::string_view instance_id, int64 execution_id, int64 now) {
+NotedInstance touch_instance(Tables& tables, std::string_view instance_id, int64 execution_id,
+                             int64 now) {
     pass_turn_faults();
     return with_table(tables, TableId::kInstances, RowExclusiveLock, [&](Table& table) {
-        return change_instance(&table, instance_id, [&](Changes* changes) {
-            put_execution(table, execution_id, now, changes);
+        NotedInstance noted{};
+        noted.exists = change_instance(&table, instance_id, [&](Changes* changes) {
+            put_execution(table, execution_id, now, changes, &noted);
+            noted.name = get(table, instance::kName);
             return false;
         });
+        return noted;
     });
 }
 
@@ -192,50 +204,31 @@ std::optional<CustomStatus> read_custom_status(Tables& tables, std::string_view 
     });
 }
 
-bool upsert_execution(Tables& tables, std::string_view instance_id, int64 execution_id,
-                      const ExecutionChange& change, int64 now) {
+NotedExecution upsert_execution(Tables& tables, std::string_view instance_id, int64 execution_id,
+                                const ExecutionChange& change, int64 now) {
     pass_turn_faults();
     return with_table(tables, TableId::kExecutions, RowExclusiveLock, [&](Table& table) {
         const auto find = [&] {
             return find_one(&table, kByKey, execution_keys(instance_id, execution_id));
         };
-        bool exists = false;
+        NotedExecution noted{};
         if (change.status || change.pin || change.renew) {
-            exists =
-                change_found(&table, find, [&] { return changed_execution(table, change, now); });
+            noted.created = !change_found(&table, find, [&] {
+                if (change.status) {
+                    noted.status = get(table, execution::kStatus);
+                }
+                return changed_execution(table, change, now);
+            });
         } else {
             renew_snapshot(&table);
-            exists = find();
+            noted.created = !find();
         }
-        if (!exists) {
+        if (noted.created) {
+            noted.status = std::nullopt;  // one that is gone
             insert_execution(&table, instance_id, execution_id, change, now);
         }
-        return !exists;
+        return noted;
     });
-}
-
-std::optional<ExecutionMark> read_execution_mark(Tables& tables, std::string_view instance_id,
-                                                 int64 execution_id) {
-    pass_turn_faults();
-    auto mark =
-        looking(tables, TableId::kInstances, [&](Table& table) -> std::optional<ExecutionMark> {
-            if (!find_one(&table, kByKey, instance_keys(instance_id))) {
-                return std::nullopt;
-            }
-            return ExecutionMark{.status = std::nullopt,
-                                 .current_execution_id = get(table, instance::kCurrentExecutionId),
-                                 .name = get(table, instance::kName)};
-        });
-    if (mark) {
-        mark->status = looking(
-            tables, TableId::kExecutions, [&](Table& table) -> std::optional<std::string_view> {
-                if (!find_one(&table, kByKey, execution_keys(instance_id, execution_id))) {
-                    return std::nullopt;
-                }
-                return get(table, execution::kStatus);
-            });
-    }
-    return mark;
 }
 
 std::optional<int64> latest_execution(Tables& tables, std::string_view instance_id) {

@@ -10,23 +10,35 @@ struct Instance {
     std::string_view name;
     std::optional<std::string_view> version;
     int64 current_execution_id;
-    std::optional<Pin> pin;  // of the current execution
+    std::optional<Pin> pin;  // of the current execution, if that was asked for
 };
 
-std::optional<Instance> read_instance(Tables& tables, std::string_view instance_id);
+std::optional<Instance> read_instance(Tables& tables, std::string_view instance_id,
+                                      bool with_pin = true);
 
 // Holds the row of a parent against deletion, not against updates, if there is one. This and all
 // that write wait for the holder of the row.
 void hold_parent(Tables& tables, std::string_view instance_id);
 
-// Creates the instance or overwrites its name and version; fills in a parent that was missing. True
-// if it was created.
-bool upsert_instance(Tables& tables, std::string_view instance_id, std::string_view name,
-                     std::string_view version, std::optional<std::string_view> parent,
-                     int64 execution_id, int64 now);
+// What an ack found in the row of an instance.
+struct NotedInstance {
+    bool exists;   // the row is there now
+    bool created;  // by this call
+    // The execution was the instance's current one before, so it has a row: an ack that makes one
+    // the current one writes that, too, and only a removal of the instance takes it away.
+    bool has_execution;
+    bool is_latest;         // the execution is the current one now
+    std::string_view name;  // the instance's
+};
 
-// Notes the execution of an instance, if there is a row. False: none.
-bool touch_instance(Tables& tables, std::string_view instance_id, int64 execution_id, int64 now);
+// Creates the instance or overwrites its name and version; fills in a parent that was missing.
+NotedInstance upsert_instance(Tables& tables, std::string_view instance_id, std::string_view name,
+                              std::string_view version, std::optional<std::string_view> parent,
+                              int64 execution_id, int64 now);
+
+// Notes the execution of an instance, if there is a row.
+NotedInstance touch_instance(Tables& tables, std::string_view instance_id, int64 execution_id,
+                             int64 now);
 
 // What an ack says of its execution.
 struct ExecutionChange {
@@ -37,18 +49,13 @@ struct ExecutionChange {
                  // removal whose snapshot is older
 };
 
-// What an event needs of an execution: its status, if it is there, and the instance.
-struct ExecutionMark {
-    std::optional<std::string_view> status;
-    int64 current_execution_id;
-    std::string_view name;
+// Creates the execution, Running, if it is missing, and applies the change.
+struct NotedExecution {
+    bool created;
+    std::optional<std::string_view> status;  // before a change of it, if the row was there
 };
-std::optional<ExecutionMark> read_execution_mark(Tables& tables, std::string_view instance_id,
-                                                 int64 execution_id);
-
-// Creates the execution, Running, if it is missing, and applies the change; whether it was missing.
-bool upsert_execution(Tables& tables, std::string_view instance_id, int64 execution_id,
-                      const ExecutionChange& change, int64 now);
+NotedExecution upsert_execution(Tables& tables, std::string_view instance_id, int64 execution_id,
+                                const ExecutionChange& change, int64 now);
 
 // Sets or clears the custom status and counts its version up.
 void set_custom_status(Tables& tables, std::string_view instance_id,

@@ -159,6 +159,9 @@ void insert_members(Tables& tables, const pg_uuid_t& flow, std::span<const NewMe
                           {member.queue, task_slot(tables, member.id), member.cap_set}, member.id);
             wake_claimers(tables, member.queue, life);
         }
+        if (!member.own_id) {
+            wake_task_waiters(tables, member.id);
+        }
     }
     counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kEnqueued,
                   static_cast<int64>(members.size()));

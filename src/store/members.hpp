@@ -8,6 +8,7 @@ namespace belay::store {
 
 struct NewMember {
     pg_uuid_t id;
+    bool own_id;  // made by the server: no caller can know it yet
     std::string_view key;
     std::string_view queue;
     std::string_view kind;

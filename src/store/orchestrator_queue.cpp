@@ -136,7 +136,7 @@ int64 insert_message(Tables& tables, const NewMessage& message) {
     with_table(tables, TableId::kOrchestratorQueue, RowExclusiveLock,
                [&row](Table& table) { (void)insert_row(&table, &row); });
     gaps::appeared(gaps_of(hub, slot), place_of(core::ms_to_pg_us(message.visible_at), id));
-    wake_fetchers(orchestrator_channel(hub), message.visible_at);
+    wake_fetchers(orchestrator_channel(hub), message.visible_at, id);
     counters::add(hub.schema, counters::Queue::kOrchestrator, counters::Counter::kEnqueued);
     return id;
 }
@@ -311,6 +311,7 @@ std::span<const LeasedMessage> lease_messages(Tables& tables, std::string_view i
             if (try_change_row(&table, version_of(table, message)) == TM_Ok) {
                 leased[count++] = {
                     .id = seen.id, .attempt = message.attempt, .work_item = work_item};
+                wakeups::taken_row(orchestrator_channel(table.hub), static_cast<uint64>(seen.id));
             }
         }
         return std::span<const LeasedMessage>(leased, count);

@@ -4,6 +4,8 @@
 // written; the store function that changes a row does.
 #include "store/outbox.hpp"
 
+#include <algorithm>
+
 #include "core/time.hpp"
 #include "pg/compat.hpp"
 #include "pg/durable.hpp"
@@ -263,6 +265,51 @@ JsonbValue number_value(int64 number) {
     return value;
 }
 
+// Puts the members of an object together as jsonb: keys in their order, by length and bytes, then
+// the values. A tenth of what it takes to push them one by one.
+struct ObjectWriter {
+    Jsonb* object;
+    char* data;
+    std::size_t size = 0;  // of the data
+    std::size_t entries = 0;
+
+    ObjectWriter(std::size_t members, std::size_t most) {
+        const std::size_t head = offsetof(JsonbContainer, children) + 2 * members * sizeof(JEntry);
+        object = static_cast<Jsonb*>(palloc(VARHDRSZ + head + most));
+        object->root.header = static_cast<uint32>(members) | JB_FOBJECT;
+        data = reinterpret_cast<char*>(&object->root) + head;
+    }
+
+    // Ends the part that began at a size; every JB_OFFSET_STRIDE-th says where it ends.
+    void end_entry(std::size_t begin, uint32 type) {
+        const bool has_offset = entries % JB_OFFSET_STRIDE == 0;
+        object->root.children[entries++] = static_cast<uint32>(has_offset ? size : size - begin) |
+                                           type | (has_offset ? JENTRY_HAS_OFF : 0);
+    }
+    void add(std::string_view text) {
+        const std::size_t begin = size;
+        memcpy(data + size, text.data(), text.size());
+        size += text.size();
+        end_entry(begin, JENTRY_ISSTRING);
+    }
+    void add_number(int64 value) {
+        const std::size_t begin = size;
+        while (size % ALIGNOF_INT != 0) {
+            data[size++] = '\0';
+        }
+        Numeric number = int64_to_numeric(value);
+        memcpy(data + size, number, VARSIZE_ANY(number));
+        size += VARSIZE_ANY(number);
+        end_entry(begin, JENTRY_ISNUMERIC);
+    }
+    void add_null() { end_entry(size, JENTRY_ISNULL); }
+
+    Jsonb* done() {
+        SET_VARSIZE(object, data + size - reinterpret_cast<char*>(object));
+        return object;
+    }
+};
+
 JsonbValue parsed_value(const char* json) {
     Jsonb* parsed = DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(json)));
     JsonbValue value{};
@@ -290,6 +337,42 @@ Details& Details::add_json(const char* key, std::string_view json) {
 }
 
 Jsonb* Details::jsonb() const {
+    constexpr std::size_t kMostOfNumber = 32;
+    pg::List<Member> sorted;
+    std::size_t most = 0;
+    for (const Member& member : members_) {
+        if (member.kind == Kind::kJson) {
+            return pushed();
+        }
+        sorted.add(member);
+        most += strlen(member.key) + member.text.size() + kMostOfNumber;
+    }
+    std::sort(sorted.begin(), sorted.end(), [](const Member& a, const Member& b) {
+        const std::string_view x = a.key;
+        const std::string_view y = b.key;
+        return x.size() != y.size() ? x.size() < y.size() : x < y;
+    });
+    ObjectWriter writer(static_cast<std::size_t>(sorted.count), most);
+    for (const Member& member : sorted) {
+        writer.add(member.key);
+    }
+    for (const Member& member : sorted) {
+        switch (member.kind) {
+            case Kind::kNumber:
+                writer.add_number(member.number);
+                break;
+            case Kind::kString:
+                writer.add(member.text);
+                break;
+            default:
+                writer.add_null();
+                break;
+        }
+    }
+    return writer.done();
+}
+
+Jsonb* Details::pushed() const {
     JsonbParseState* state = nullptr;
     (void)pushJsonbValue(&state, WJB_BEGIN_OBJECT, nullptr);
     for (const Member& member : members_) {
@@ -407,8 +490,12 @@ Horizon read_horizon(const Hub& hub) {
 
 bool insert_subscription(const Hub& hub, std::string_view name, const Topics& topics,
                          const Seen& seen, int64 now) {
-    return run_any(hub, kInsertSubscription, name, topics, seen.incarnation, seen.position,
-                   Xid{seen.xid}, seen.xid_position, Ms{now});
+    const bool inserted = run_any(hub, kInsertSubscription, name, topics, seen.incarnation,
+                                  seen.position, Xid{seen.xid}, seen.xid_position, Ms{now});
+    if (inserted) {
+        run(hub, kDeleteGaps, name);  // the retention may add to one that is being dropped
+    }
+    return inserted;
 }
 
 bool delete_subscription(const Hub& hub, std::string_view name) {

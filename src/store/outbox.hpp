@@ -32,6 +32,8 @@ class Details {
         std::string_view text;
     };
     pg::List<Member> members_;
+
+    Jsonb* pushed() const;  // the same, with members that are JSON
 };
 
 // Whether the hub writes events of this kind. Ask before details are gathered.

@@ -8,9 +8,11 @@
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
+#include "pg/scopes.hpp"
 #include "shmem/cursors.hpp"
 #include "shmem/mutants.hpp"
 #include "store/outbox.hpp"
+#include "store/table/table.hpp"
 #include "store/waking.hpp"
 
 namespace belay::store {
@@ -311,6 +313,15 @@ constexpr auto kDeleteLock = statement<In<int64, Text>, Out<>>(R"sql(
      WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
 )sql");
 
+// Rows of the instances, of their children and of their locks.
+constexpr auto kAnyLeft = query<In<ListOf<Text>, ListOf<int64>>, Out<bool>>(R"sql(
+    SELECT EXISTS (SELECT 1 FROM {hub}.executions AS e WHERE e.instance_id {=} ANY ($1))
+        OR EXISTS (SELECT 1 FROM {hub}.instances AS i WHERE i.parent_instance_id {=} ANY ($1))
+        OR EXISTS (SELECT 1
+                     FROM {hub}.instance_locks AS l
+                    WHERE l.instance_key {=} ANY ($2) AND l.instance_id {=} ANY ($1))
+)sql");
+
 // ---------------------------------------------------------------- pruning
 
 constexpr auto kHoldForPruning = statement<In<Text>, Out<int64>>(R"sql(
@@ -405,6 +416,17 @@ constexpr auto kPrunableOf =
 void delete_locks(const Hub& hub, const InstanceSet& set) {
     for (const std::string_view id : set.ids) {
         run(hub, kDeleteLock, core::instance_key(id), id).release();
+    }
+}
+
+// At REPEATABLE READ and SERIALIZABLE the deletions do not see what was inserted after the
+// transaction's snapshot: executions, children, a turn that is leased. The exclusions are held, so
+// that no other transaction inserts more.
+void refuse_unseen(const Hub& hub, const InstanceSet& set) {
+    if (IsolationUsesXactSnapshot() && pg::with_latest_view([&hub, &set]() -> bool {
+            return run_for_one(hub, kAnyLeft, set.id_array, set.key_array);
+        })) {
+        raise_changed();
     }
 }
 
@@ -521,6 +543,7 @@ Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceS
     }
     delete_locks(hub, set);
     delete_locks(hub, unborn);
+    refuse_unseen(hub, set);
     return removed;
 }
 

@@ -6,6 +6,7 @@
 #include "pg/locks.hpp"
 #include "pg/scopes.hpp"
 #include "store/statements.hpp"
+#include "store/table/table.hpp"
 
 namespace belay::store {
 
@@ -67,6 +68,12 @@ constexpr auto kCountLive = statement<In<int64, int32>, Out<int64>>(R"sql(
      WHERE o.locked_until {>} $1 AND o.lease_inc {=} $2
 )sql");
 
+constexpr auto kHasOwner = query<In<Text, Text>, Out<int32>>(R"sql(
+    SELECT 1
+      FROM {hub}.slot_owners AS o
+     WHERE o.queue {=} $1 AND o.owner {=} $2
+)sql");
+
 std::string_view name_of(Queue queue) {
     return kQueueNames[static_cast<int>(queue)];
 }
@@ -106,6 +113,11 @@ void delete_slot_owners(const Hub& hub, Queue queue, std::span<const std::string
 void delete_slot_owner(const Hub& hub, Queue queue, std::string_view owner) {
     run(hub, kDeleteShares, name_of(queue), owner);
     run(hub, kDeleteOwner, name_of(queue), owner);
+    // At REPEATABLE READ and SERIALIZABLE what was acquired since the snapshot is not seen.
+    if (IsolationUsesXactSnapshot() &&
+        pg::with_latest_view([&] { return run_any(hub, kHasOwner, name_of(queue), owner); })) {
+        raise_changed();
+    }
 }
 
 void delete_slots(const Hub& hub) {

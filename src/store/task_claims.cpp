@@ -83,8 +83,12 @@ struct ReadyStream {
             prefix().add(BTLessStrategyNumber, F_INT4LT, Int32GetDatum(priority_of(from))));
     }
     core::QueuePlace place(IndexScanDesc scan) const {
-        return ready_place({DatumGetInt32(key_column(scan, 4)), DatumGetInt64(key_column(scan, 5)),
-                            *DatumGetUUIDP(key_column(scan, 6))});
+        // At once: behind a text each column is found by a walk over those before it.
+        Datum keys[kMaxKeys];
+        bool nulls[kMaxKeys];
+        index_deform_tuple(scan->xs_itup, scan->xs_itupdesc, keys, nulls);
+        return ready_place(
+            {DatumGetInt32(keys[3]), DatumGetInt64(keys[4]), *DatumGetUUIDP(keys[5])});
     }
     bool ends(const core::QueuePlace&) const { return false; }
 
@@ -277,7 +281,7 @@ Lease lease_row(const LeaseGrant& grant, const StoredClaimer& claimer, Write wri
 }
 
 ClaimedTask lease_held(Table* table, const LeaseGrant& grant, const StoredClaimer& claimer) {
-    find_held_task(table, grant.task.id, grant.task.tid);
+    (void)find_held_task(table, grant.task.id, grant.task.tid);
     return lease_row(grant, claimer,
                      [table](const auto& before, const auto& after, Changes* changes) {
                          return write_held_life(table, before, after, changes);
@@ -571,7 +575,11 @@ std::span<const AcquiredTask> acquire_heads(Tables& tables, const TaskStream& st
     const std::optional<int64> timeout = QueueTimeouts{tables}.find(stream.queue);
     pass_task_faults();
     const StoredClaimer by = stored(claimer);
-    pg::List<AcquiredTask> acquired;
+    // Large elements: a list that grows would copy them again and again.
+    const int room = std::clamp(limit, 1, 128);
+    pg::List<AcquiredTask> acquired{
+        static_cast<AcquiredTask*>(palloc(sizeof(AcquiredTask) * static_cast<Size>(room))), 0,
+        room};
     with_table(tables, TableId::kTasks, RowExclusiveLock, [&](Table& table) {
         walk_heads(
             &table, stream, now, lost,

@@ -260,10 +260,8 @@ constexpr auto kCheck = report<In<Maybe<pg_uuid_t>, Maybe<int64>>, ProblemRows>(
          (t.started_at_ms IS NULL) {<>} (t.attempt_index {=} 0)),
         ('has more retries than attempts', t.retry_count {>} t.attempt_index),
         ('is completed without a successful attempt',
-         t.state {=} 'completed' AND n.successes {=} 0),
-        ('has a successful attempt that was not replayed',
-         n.successes {>} (t.replay_count {+} CASE WHEN t.state {=} 'completed' THEN 1
-                                              ELSE 0 END)),
+         t.state {=} 'completed' AND t.attempt_started_ms IS NULL),
+        ('has a successful attempt that was not replayed', n.successes {>} t.replay_count),
         ('is cancelled without a source', (t.state {=} 'cancelled') {<>} (t.cancelled_by IS NOT NULL)),
         ('failed without a failure', t.state {=} 'failed' AND t.failure_class IS NULL),
         ('has a lease beyond a deadline',
@@ -461,7 +459,7 @@ constexpr auto kMark = query<In<Text>, Out<Text, int64>>(R"sql(
      WHERE t.id {=} CAST($1 AS pg_catalog.uuid)
 )sql");
 
-// Below every id.
+// Below every id: no uuid is made like that, and callers' are checked.
 constexpr pg_uuid_t kLowest{};
 
 // A JSON array as text; null if there is none, or if it is empty.
@@ -494,7 +492,6 @@ TaskList list_tasks(const Hub& hub, const TaskFilter& filter, std::optional<pg_u
                     int limit) {
     // Looking one up by its id costs as much as passing over so many more in their order.
     constexpr int64 kMostLookups = 1000;
-    // No task has the lowest id: no uuid is made like that.
     const pg_uuid_t behind = after ? *after : kLowest;
     const auto list = [&](const auto& statement, const auto& last) {
         return run(hub, statement, behind, limit, filter.queue, filter.states, filter.flow_id,
@@ -560,8 +557,8 @@ std::optional<OpenTransaction> task_holder(const Hub& hub, const pg_uuid_t& id) 
     return row_holder(hub, hub.relations.tasks, run(hub, kPlace, id));
 }
 
-std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow,
-                                         std::optional<int64> newest) {
+std::span<const TaskProblem> check_tasks(const Hub& hub, const CheckedTasks& checked) {
+    const auto& [flow, newest, flows] = checked;
     pg::List<TaskProblem> problems;
     const auto add = [&problems](const ProblemRows& rows) {
         for (const auto [object, problem] : rows) {
@@ -571,7 +568,7 @@ std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t
     add(run(hub, kCheck, flow, newest));
     add(run(hub, kCheckSuspensions, flow, newest));
     add(run(hub, kCheckLimits, flow));
-    if (!newest) {
+    if (flows) {
         add(check_flows(hub, flow));
     }
     return problems.span();

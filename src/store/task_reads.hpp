@@ -87,9 +87,12 @@ struct TaskProblem {
     std::string_view object;
     std::string_view problem;
 };
-// newest: looks at so many of the newest tasks only, and at no flows.
-std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow,
-                                         std::optional<int64> newest = std::nullopt);
+struct CheckedTasks {
+    std::optional<pg_uuid_t> flow;  // only this flow and its members
+    std::optional<int64> newest;    // so many of the newest tasks only
+    bool flows = true;
+};
+std::span<const TaskProblem> check_tasks(const Hub& hub, const CheckedTasks& checked);
 
 // Whether tasks can be claimed now, and when the next falls due: of one queue, or of all.
 struct QueueReadiness {

@@ -164,20 +164,26 @@ bool find_task(Table* table, const pg_uuid_t& id) {
     return find_one(table, kByKey, ScanKeys().uuid(id));
 }
 
-bool find_task_at(Table* table, const pg_uuid_t& id, const ItemPointerData& tid) {
-    if (find_at(*table, tid)) {
-        const pg_uuid_t found = get(*table, task::kId);
-        if (memcmp(found.data, id.data, UUID_LEN) == 0) {
-            return true;
-        }
-    }
-    return find_task(table, id);
+namespace {
+
+bool lies_at(const Table& table, const pg_uuid_t& id, const ItemPointerData& tid) {
+    return find_at(table, tid) && memcmp(get(table, task::kId).data, id.data, UUID_LEN) == 0;
 }
 
-void find_held_task(Table* table, const pg_uuid_t& id, const ItemPointerData& tid) {
-    if (!find_task_at(table, id, tid)) {
+}  // namespace
+
+bool find_task_at(Table* table, const pg_uuid_t& id, const ItemPointerData& tid) {
+    return lies_at(*table, id, tid) || find_task(table, id);
+}
+
+bool find_held_task(Table* table, const pg_uuid_t& id, const ItemPointerData& tid) {
+    if (lies_at(*table, id, tid)) {
+        return true;
+    }
+    if (!find_task(table, id)) {
         elog(ERROR, "a task changed while it was held");
     }
+    return false;
 }
 
 // ---------------------------------------------------------------- writing
@@ -201,7 +207,7 @@ void fill_task(const Hub& hub, const TaskBody& body, const core::TaskLife& life,
 namespace {
 
 HeapTuple next_version(const Table& table, const core::TaskLife& before,
-                       const core::TaskLife& after, Changes* changes) {
+                       const core::TaskLife& after, Changes* changes, Columns* columns = nullptr) {
     each_column([&](const auto& known) {
         if (before.*known.member != after.*known.member) {
             store_in(changes, known.column, after.*known.member);
@@ -210,17 +216,19 @@ HeapTuple next_version(const Table& table, const core::TaskLife& before,
     if (before.is_active() && !after.is_active()) {
         changes->clear(task::kLeaseOwner).clear(task::kLeaseWorker);
     }
-    if (before.has_attempt() && !after.has_attempt()) {
+    if (before.attempt_started && !after.attempt_started) {
         changes->clear(task::kAttemptWorker).clear(task::kAttemptInstance);
     }
-    return changed_row(table, changes);
+    return changed_row(table, changes, columns);
 }
 
 }  // namespace
 
 void write_life(Table* table, const core::TaskLife& before, const core::TaskLife& after,
                 Changes* changes) {
-    change_held_row(table, next_version(*table, before, after, changes), has_moved(before, after));
+    Columns columns;
+    const HeapTuple version = next_version(*table, before, after, changes, &columns);
+    change_held_row(table, version, has_moved(before, after), nullptr, &columns);
 }
 
 WrittenLife write_held_life(Table* table, const core::TaskLife& before, const core::TaskLife& after,

@@ -38,8 +38,8 @@ Timeout timeout_in(Jsonb* policy);
 bool find_task(Table* table, const pg_uuid_t& id);
 // The same, of a task that most often lies where it was seen.
 bool find_task_at(Table* table, const pg_uuid_t& id, const ItemPointerData& tid);
-// Finds a task that this transaction holds.
-void find_held_task(Table* table, const pg_uuid_t& id, const ItemPointerData& tid);
+// Finds a task that this transaction holds; whether it lies where it was seen.
+bool find_held_task(Table* table, const pg_uuid_t& id, const ItemPointerData& tid);
 
 // ---- Writing ----
 
@@ -82,8 +82,9 @@ template <typename Rule, typename More>
 core::TaskLife change_task(Tables& tables, const Task& task, Rule rule, More more) {
     pass_task_faults();
     return writing(tables, TableId::kTasks, [&](Table& table) {
-        find_held_task(&table, task.id, task.tid);
-        const core::TaskLife before = life_of(table);
+        // At its place lies the version that was read when the task was held.
+        const bool same = find_held_task(&table, task.id, task.tid);
+        const core::TaskLife before = same ? core::TaskLife(task) : life_of(table);
         const core::TaskLife after = rule(before);
         Changes changes;
         more(table, &changes);

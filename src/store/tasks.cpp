@@ -6,6 +6,8 @@
 // Must not decide what becomes of a task: core/transitions/task.hpp does
 #include "store/tasks.hpp"
 
+#include <charconv>
+
 #include "core/hash.hpp"
 #include "pg/locks.hpp"
 #include "shmem/counters.hpp"
@@ -171,19 +173,67 @@ bool insert_under_key(Table* table, const pg_uuid_t& id, NewRow* row) {
 
 // ---------------------------------------------------------------- names
 
+namespace {
+
+// A text under construction: without the formatting of psprintf, which takes longer than the rest.
+struct IdWriter {
+    static constexpr std::size_t kMost = 128;
+    char* text = static_cast<char*>(palloc(kMost));
+    char* end = text;
+
+    IdWriter& add(std::string_view part) {
+        end = std::copy(part.begin(), part.end(), end);
+        return *this;
+    }
+    IdWriter& mark(char one) {
+        *end++ = one;
+        return *this;
+    }
+    IdWriter& number(int64 value) {
+        end = std::to_chars(end, text + kMost - 1, value).ptr;
+        return *this;
+    }
+    IdWriter& hex(const pg_uuid_t& id, int from, int to) {
+        constexpr char kDigits[] = "0123456789abcdef";
+        char* at = end;  // local, because what is written through a char* could be a member
+        for (int i = from; i < to; ++i) {
+            *at++ = kDigits[id.data[i] >> 4];
+            *at++ = kDigits[id.data[i] & 15];
+        }
+        end = at;
+        return *this;
+    }
+    IdWriter& uuid(const pg_uuid_t& id) {
+        hex(id, 0, 4).mark('-').hex(id, 4, 6).mark('-').hex(id, 6, 8).mark('-');
+        return hex(id, 8, 10).mark('-').hex(id, 10, UUID_LEN);
+    }
+    IdWriter& lease(const pg_uuid_t& task, int32 attempt_index, int64 epoch) {
+        return add("belay:").uuid(task).mark(':').number(attempt_index).mark(':').number(epoch);
+    }
+    const char* done() {
+        *end = '\0';
+        return text;
+    }
+};
+
+}  // namespace
+
 const char* uuid_text(const pg_uuid_t& id) {
-    return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&id)));
+    return IdWriter().uuid(id).done();
 }
 
 const char* lease_id(const pg_uuid_t& task, int32 attempt_index, int64 epoch) {
-    return psprintf("belay:%s:%d:" INT64_FORMAT, uuid_text(task), attempt_index, epoch);
+    return IdWriter().lease(task, attempt_index, epoch).done();
 }
 
 const char* secret_lease_id(const Hub& hub, const LeaseName& lease) {
-    char nonce[2 * UUID_LEN];
-    (void)hex_encode(reinterpret_cast<const char*>(lease.nonce.data), UUID_LEN, nonce);
-    return psprintf("%s:%d:%.*s", lease_id(lease.task, lease.attempt_index, lease.epoch),
-                    hub.incarnation, static_cast<int>(sizeof nonce), nonce);
+    return IdWriter()
+        .lease(lease.task, lease.attempt_index, lease.epoch)
+        .mark(':')
+        .number(hub.incarnation)
+        .mark(':')
+        .hex(lease.nonce, 0, UUID_LEN)
+        .done();
 }
 
 // ---------------------------------------------------------------- creating and reading
@@ -310,11 +360,13 @@ std::span<const std::optional<Membership>> read_memberships(Tables& tables,
     pass_task_faults();
     return looking(tables, TableId::kTasks, [&](Table& table) {
         pg::List<std::optional<Membership>> memberships;
+        KeyFinder finder{&table};
         for (const pg_uuid_t& id : ids) {
-            memberships.add(find_task(&table, id) ? std::optional(membership_of(table))
-                                                  : std::nullopt);
+            memberships.add(finder.find(ScanKeys().uuid(id)) ? std::optional(membership_of(table))
+                                                             : std::nullopt);
             CHECK_FOR_INTERRUPTS();
         }
+        finder.end();
         return memberships.span();
     });
 }
@@ -481,7 +533,8 @@ int64 finish(Tables& tables, const Task& task, const Finish& how) {
     if (task.state == core::TaskState::kSuspended) {
         close_suspension(tables, task.id, "end", how.now);
     }
-    if (task.has_attempt()) {
+    // An attempt that completes its task stays in its row.
+    if (task.has_attempt() && how.state != core::TaskState::kCompleted) {
         end_attempt(tables, task, how.outcome, how.now, how.failure);
     }
     const core::TaskLife life = change_task(
@@ -518,6 +571,9 @@ void set_priority(Tables& tables, const Task& task, int32 priority, int64 now) {
 
 int64 reopen(Tables& tables, const Task& task, core::TaskState state, int64 now) {
     delete_suspensions(tables, task.id);
+    if (task.attempt_started) {
+        end_attempt(tables, task, core::AttemptOutcome::kSuccess, *task.terminal_at, std::nullopt);
+    }
     const core::TaskLife life = change_task(
         tables, task,
         [=](const core::TaskLife& before) { return core::reopened(before, state, now); },

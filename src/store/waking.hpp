@@ -55,10 +55,11 @@ inline wakeups::Channel task_lease_channel(const Hub& hub) {
                                psprintf(INT64_FORMAT, hub.epoch_floor));
 }
 
-// An item that can be fetched from visible_at on, in ms.
-inline void wake_fetchers(const wakeups::Channel& channel, int64 visible_at) {
+// An item that can be fetched from visible_at on, in ms. row is the id of one that this transaction
+// has inserted; 0: it has not.
+inline void wake_fetchers(const wakeups::Channel& channel, int64 visible_at, int64 row = 0) {
     if (visible_at <= pg::server_now_ms()) {
-        wakeups::ready(channel);
+        wakeups::ready_row(channel, static_cast<uint64>(row));
     } else {
         wakeups::due(channel, visible_at);
     }

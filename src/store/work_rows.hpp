@@ -44,6 +44,7 @@ inline int64 free_time(const Table& table) {
 
 inline Candidate candidate_of(const Table& table) {
     return {.key = key_of_row(table),
+            .row = table.row->tts_tid,
             .session_id = get(table, work::kSessionId),
             .tag = get(table, work::kTag)};
 }

@@ -56,7 +56,7 @@ void fill_row(const WorkKey& key, const NewWork& work, NewRow* row) {
 
 void publish_work(const Hub& hub, const WorkKey& key, const cursors::RowHint& hint) {
     cursors::inserted(cursor_of(hub, key), place_of(key), hint);
-    wake_fetchers(worker_channel(hub), key.due);
+    wake_fetchers(worker_channel(hub), key.due, key.id);
 }
 
 // ---------------------------------------------------------------- versions
@@ -264,14 +264,16 @@ std::optional<Leased> lease_row(Table* table, const Grant& grant) {
         return std::nullopt;
     }
     leased.hint = place_in_heap(*table, version);
+    wakeups::taken_row(worker_channel(table->hub), static_cast<uint64>(key.id));
     return leased;
 }
 
-std::optional<Leased> take(Tables& tables, const WorkKey& key, const Grant& grant) {
+std::optional<Leased> take(Tables& tables, const Candidate& candidate, const Grant& grant) {
     pass_work_faults(pg::FaultPoint::kHotTableFetch);
     return writing(tables, TableId::kWorkerQueue, [&](Table& table) -> std::optional<Leased> {
-        if (!find_work(&table, key) ||
-            !core::is_unleased(state_of(table), table.hub.incarnation, grant.now)) {
+        const bool found = (find_at(table, candidate.row) && key_of_row(table) == candidate.key) ||
+                           find_work(&table, candidate.key);
+        if (!found || !core::is_unleased(state_of(table), table.hub.incarnation, grant.now)) {
             return std::nullopt;
         }
         const auto leased = lease_row(&table, grant);

@@ -94,6 +94,7 @@ LeasedRows take_heads(Tables& tables, int32 lane, int16 slot, std::optional<std:
 // A free row that a fetch may try to take.
 struct Candidate {
     WorkKey key;
+    ItemPointerData row;  // where it lay
     std::optional<std::string_view> session_id;
     std::optional<std::string_view> tag;
 };
@@ -141,7 +142,7 @@ int16 work_slot(int32 slot_count, std::optional<std::string_view> instance_id,
                 std::optional<std::string_view> session_id, int64 id);
 
 // Leases one row if it is still free and not locked.
-std::optional<Leased> take(Tables& tables, const WorkKey& key, const Grant& grant);
+std::optional<Leased> take(Tables& tables, const Candidate& candidate, const Grant& grant);
 
 // Holds one row if it is still free and not locked; returns how often it was leased.
 std::optional<int32> try_hold_free(Tables& tables, const WorkKey& key, int64 now);

@@ -150,7 +150,8 @@ pid_t Conn::backend_pid() const {
 
 Output run_program(const std::vector<std::string>& command,
                    const std::vector<std::string>& environment) {
-    const std::string program = bindir() + "/" + command.at(0);
+    const std::string program =
+        command.at(0).starts_with('/') ? command[0] : bindir() + "/" + command[0];
     std::vector<char*> arguments;
     arguments.push_back(const_cast<char*>(program.c_str()));
     for (size_t i = 1; i < command.size(); ++i) {

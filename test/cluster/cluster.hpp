@@ -60,7 +60,8 @@ struct Output {
     std::string text;
 };
 
-// Runs a program of BELAY_BINDIR with arguments and waits for it; its output and errors together.
+// Runs a program of BELAY_BINDIR, or one that is given with its path, with arguments and waits for
+// it; its output and errors together.
 Output run_program(const std::vector<std::string>& command,
                    const std::vector<std::string>& environment = {});
 

@@ -153,5 +153,29 @@ TEST_F(WaitForChange, ACreationIsAChange) {
     EXPECT_EQ(client.answer(), "flow:" + id + " changed");
 }
 
+// So is that of a member, by both functions that make one.
+TEST_F(WaitForChange, TheCreationOfAMemberIsAChange) {
+    const std::string flow = "018f0000-0000-7000-8000-00000000000f";
+    const std::string first = "018f0000-0000-7000-8000-000000000001";
+    const std::string second = "018f0000-0000-7000-8000-000000000002";
+    Waiting client(cluster.connect());
+    const auto until_created = [this, &client](const std::string& id, const std::string& call) {
+        client.conn.exec("SELECT app.get_task('" + id + "')");
+        client.send(call_wait("'task:" + id + "'"));
+        until_asleep(&conn, 1);
+        conn.exec(call);
+        return client.answer();
+    };
+    const auto member = [](const std::string& id, const std::string& key) {
+        return R"({"task_id":")" + id + R"(","key":")" + key + R"(","queue":"q"})";
+    };
+    EXPECT_EQ(until_created(first, R"(SELECT app.create_flow('{"flow_id":")" + flow +
+                                       R"(","seal":false,"tasks":[)" + member(first, "a") + "]}')"),
+              "task:" + first + " changed");
+    EXPECT_EQ(until_created(second, "SELECT app.add_task_to_flow('" + flow + "', '" +
+                                        member(second, "b") + "')"),
+              "task:" + second + " changed");
+}
+
 }  // namespace
 }  // namespace belay::test

@@ -23,10 +23,10 @@ std::string enqueue() {
     return "SELECT app.enqueue_worker_work('" + kItem + "')";
 }
 
-// Adds an item and leases it in the same transaction: it wakes a waiter like any other, but is not
-// there for one who looks later.
-std::string enqueue_taken() {
-    return enqueue() + "; SELECT * FROM app.fetch_work_item(600000)";
+// Adds an item and deletes its row in the same transaction: it wakes a waiter like any other, but
+// is not there for one who looks later.
+std::string enqueue_deleted() {
+    return enqueue() + "; DELETE FROM app.worker_queue";
 }
 
 class Wait : public testing::Test {
@@ -99,9 +99,9 @@ TEST_F(Wait, HoldsNothing) {
 
 TEST_F(Wait, OneItemWakesOne) {
     auto all = waiting(10, call_wait("'worker'"));
-    conn.exec("BEGIN; " + enqueue_taken() + "; COMMIT");
+    conn.exec("BEGIN; " + enqueue_deleted() + "; COMMIT");
     EXPECT_EQ(answered(all, 1), 1);
-    conn.exec("BEGIN; " + enqueue_taken() + "; COMMIT");
+    conn.exec("BEGIN; " + enqueue_deleted() + "; COMMIT");
     EXPECT_EQ(answered(all, 2), 2);
     for (auto& one : all) {
         if (one->answered(0)) {
@@ -180,8 +180,8 @@ TEST_F(Wait, RollbackWakesNobody) {
     conn.exec("BEGIN; SAVEPOINT s; " + enqueue() + "; ROLLBACK TO s; COMMIT");
     EXPECT_EQ(answered(all, 0), 0);
     // Of a kept and an undone one the kept one counts.
-    conn.exec("BEGIN; SAVEPOINT s; " + enqueue_taken() + "; RELEASE s; SAVEPOINT t; " + enqueue() +
-              "; ROLLBACK TO t; COMMIT");
+    conn.exec("BEGIN; SAVEPOINT s; " + enqueue_deleted() + "; RELEASE s; SAVEPOINT t; " +
+              enqueue() + "; ROLLBACK TO t; COMMIT");
     EXPECT_EQ(answered(all, 1), 1);
 }
 
@@ -302,7 +302,7 @@ TEST_F(Wait, AMessageSentDuringATurnIsNotForgotten) {
 
 TEST_F(Wait, PreparedTransactions) {
     auto all = waiting(2, call_wait("'worker'"));
-    conn.exec("BEGIN; " + enqueue_taken() + "; PREPARE TRANSACTION 'p'");
+    conn.exec("BEGIN; " + enqueue_deleted() + "; PREPARE TRANSACTION 'p'");
     EXPECT_EQ(answered(all, 0), 0);
     conn.exec("COMMIT PREPARED 'p'");
     EXPECT_EQ(answered(all, 1), 1);
@@ -488,7 +488,7 @@ TEST_F(Wait, PostmasterDeathEndsTheWait) {
 // TV-6: what can be claimed or fetched at once says how many sessions wait for it. It is created by
 // a transaction that is not committed, so that no session is woken.
 TEST_F(Wait, ExplanationsCountTheSessionsThatWait) {
-    const auto all = waiting(3, call_wait("'worker', 'queue:mail'"));
+    const auto all = waiting(3, call_wait("'worker', 'queue:mail', 'queue:*'"));
     conn.exec("BEGIN; " + enqueue());
     EXPECT_EQ(conn.value("SELECT string_agg(e.reason || ' ' || e.detail, '; ') FROM "
                          "app.worker_queue AS w, app.explain_work_item(w.id) AS e"),
@@ -534,6 +534,57 @@ TEST_F(Wait, LevelsDecide) {
     EXPECT_EQ(conn.value("SELECT current_user"), "worker");
     conn.exec("SET ROLE nobody");
     EXPECT_EQ(conn.error_of(call_wait("'instance:x'", 0)), "42501");
+}
+
+// SO-65: one session waits for queues of several hubs, and is told which one has work.
+TEST_F(Wait, ManyHubs) {
+    conn.exec("SELECT belay.create_hub('bpp')");
+    const std::string both = call_wait("'worker', 'bpp.worker', 'bpp.queue:*'");
+    auto all = waiting(1, both);
+    conn.exec("SELECT bpp.enqueue_worker_work('" + kItem + "')");
+    EXPECT_EQ(all[0]->answer(), "bpp.worker work");
+    conn.exec("SELECT * FROM bpp.fetch_work_item(600000)");
+    all = waiting(1, both);
+    conn.exec(enqueue());
+    EXPECT_EQ(all[0]->answer(), "worker work");
+    // A hub that leaves, or goes, ends the wait for all, by any of its queues.
+    const auto is_of_bpp = [](const std::string& answer, const std::string& reason) {
+        return answer == "bpp.worker " + reason || answer == "bpp.queue:* " + reason;
+    };
+    conn.exec("SELECT * FROM app.fetch_work_item(600000)");
+    all = waiting(1, both);
+    conn.exec("SELECT belay.set_hub_place('bpp', 'other', 5432)");
+    EXPECT_TRUE(is_of_bpp(all[0]->answer(), "moved"));
+    conn.exec("SELECT belay.remove_hub_place('bpp')");
+    all = waiting(1, both);
+    conn.exec("SELECT belay.drop_hub('bpp', true)");
+    EXPECT_TRUE(is_of_bpp(all[0]->answer(), "shutdown"));
+}
+
+// SO-65: what a session has found empty in the other hubs it does not read again at its next wait,
+// but if something has come there it does.
+TEST_F(Wait, HubsThatWereFoundEmptyAreNotReadAgain) {
+    conn.exec("SELECT belay.create_hub('bpp')");
+    conn.exec(enqueue());
+    const std::string both = call_wait("'bpp.worker', 'worker'", 0);
+    const auto scans = [&] {
+        return conn.value(
+            "SELECT sum(idx_scan + seq_scan) FROM pg_stat_user_tables WHERE schemaname = 'bpp'");
+    };
+    Conn other = cluster.connect();
+    const auto wait_often = [&] {
+        for (int i = 0; i < 5; ++i) {
+            EXPECT_EQ(other.value(both), "worker");
+        }
+        other.exec("SELECT pg_stat_force_next_flush()");
+        other.exec("SELECT 1");
+    };
+    wait_often();
+    const std::string before = scans();
+    wait_often();
+    EXPECT_EQ(scans(), before);
+    conn.exec("SELECT bpp.enqueue_worker_work('" + kItem + "')");
+    EXPECT_EQ(other.value(both), "bpp.worker");
 }
 
 // All leases of a queue lie in one partition, which has room for 64 of them at least. The oldest is

@@ -13,15 +13,16 @@
 #            "// NAME.cpp", an sh block that names the file finds it, and compiles it instead
 #
 # A block after <!-- skip: reason --> is left out. One line "ok PAGE:LINE" or "not ok PAGE:LINE" per
-# block; programs need the client library in build/prefix. BELAY_NO_PROGRAMS=1 leaves them out.
+# block; programs need the client library in BELAY_PREFIX, by default build/prefix. BELAY_NO_PROGRAMS=1 leaves them out.
 set -euo pipefail
 # shellcheck source=test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/belay-docs-XXXXXX")
 trap 'rm -rf "$work"' EXIT
-pc=$(find "$root/build/prefix$sanitized" -name belay.pc 2>/dev/null | head -n 1 || true)
-export PKG_CONFIG_PATH=${pc%/*} PATH=$PATH:$root/build/prefix$sanitized/bin
+prefix=${BELAY_PREFIX:-$root/build/prefix$sanitized}
+pc=$(find "$prefix/lib" -name belay.pc 2>/dev/null | head -n 1 || true)
+export PKG_CONFIG_PATH=${pc%/*} PATH=$PATH:$prefix/bin
 
 # blocks PAGE: writes each block that runs to blocks/N.LANGUAGE and prints "N LANGUAGE LINE FILE".
 # FILE is the name of a program, or - .

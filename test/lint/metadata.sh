@@ -66,6 +66,7 @@ says CMakeLists.txt '^project\(belay VERSION ([0-9.]+)'
 says src/core/version.hpp '^#define BELAY_VERSION "(.*)"'
 says README.md 'Version ([0-9]+[.][0-9]+[.][0-9]+)'
 says README.md "grep ([0-9]+[.][0-9]+[.][0-9]+)"
+says client/dashboard/test/fake_api.mjs 'library: "([0-9.]+)"'
 says docs/install.md 'belay-([0-9]+[.][0-9]+[.][0-9]+)[.]zip'
 for page in belay belay-lint; do
     says "client/tool/$page.1" '^[.]TH .* "belay (.*)" "User Commands"'

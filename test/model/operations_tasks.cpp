@@ -692,15 +692,21 @@ Expected dedup_keys(const Hub& hub, int client) {
 constexpr Picture kPictures[] = {
     {"tasks",
      "SELECT id, queue, state, pending_attempt, priority, lease_epoch, lease_until_ms, "
-     "lease_check_ms, lease_owner, available_at_ms, deadline_ms, attempt_started_ms, "
-     "attempt_deadline_ms, attempt_kind, attempt_worker_instance, created_at_ms, started_at_ms, "
-     "updated_at_ms, terminal_at_ms, attempt_index, attempt_leases, retry_count, reclaim_count, "
+     "lease_check_ms, lease_owner, available_at_ms, deadline_ms, "
+     // A completed task keeps its last attempt in its row; the picture `attempts` shows it.
+     "CASE WHEN state <> 'completed' THEN attempt_started_ms END, attempt_deadline_ms, "
+     "CASE WHEN state <> 'completed' THEN attempt_kind END, "
+     "CASE WHEN state <> 'completed' THEN attempt_worker_instance END, created_at_ms, "
+     "started_at_ms, updated_at_ms, terminal_at_ms, attempt_index, "
+     "CASE WHEN state <> 'completed' THEN attempt_leases ELSE 0 END, retry_count, reclaim_count, "
      "replay_count, result, failure_class, failure_message, cancel_reason, cancelled_by, "
      "dedup_key FROM app.tasks ORDER BY id",
      tasks},
     {"attempts",
-     "SELECT task_id, attempt_index, lease_count, epoch, started_ms, ended_ms, kind, outcome, "
-     "worker_instance, error ->> 'class' FROM app.attempts ORDER BY 1, 2",
+     "SELECT task_id, attempt_index, lease_count, lease_epoch, started_ms, ended_ms, kind, "
+     "outcome, "
+     "worker_instance, error ->> 'class' FROM app.task_attempts WHERE ended_ms IS NOT NULL "
+     "ORDER BY 1, 2",
      attempts},
     {"dedup_keys", "SELECT queue, key, task_id, window_until_ms FROM app.dedup_keys ORDER BY 1, 2",
      dedup_keys},

@@ -320,6 +320,8 @@ const std::vector<Call>& writing_calls() {
          R"('<work1>', NULL, '{"ActivityFailed":{"instance":"turn"}}', 1000, 'owner', p_now_ms => 2000)"},
         {"settle_and_fetch_work_items",
          R"(ARRAY['<work2>', '<work1>', 'lost'], ARRAY['ack', 'abandon', 'ack'], ARRAY['{"ActivityCompleted":{"instance":"turn"}}', NULL, NULL], p_owner_id => 'owner', p_max_items => 5, p_now_ms => 2000)"},
+        {"settle_turns_and_work",
+         R"(ARRAY['<turn>', 'lost'], '{2,1}', p_worker_items => ARRAY['[{"ActivityExecute":{"instance":"turn","execution_id":2,"id":9}}]', '[]']::jsonb[], p_max_turns => 5, p_work_tokens => ARRAY['<work2>', '<work1>', 'lost'], p_outcomes => ARRAY['ack', 'abandon', 'ack'], p_completions => ARRAY['{"ActivityCompleted":{"instance":"ready"}}', NULL, NULL], p_owner_id => 'owner', p_max_items => 5, p_prefetch => 5, p_now_ms => 2000)"},
         {"renew_work_item_lock", "'<work1>', 5000, p_now_ms => 2000"},
         {"renew_work_item_locks", "ARRAY['<work3>', '<work1>', 'lost'], 5000, p_now_ms => 2000"},
         {"abandon_work_item", "'<work1>', p_now_ms => 2000"},

@@ -56,6 +56,7 @@ constexpr Grant kGrants[] = {
      "renew_work_item_lock renew_work_item_locks abandon_work_item fetch_orchestration_item "
      "ack_orchestration_item abandon_orchestration_item renew_orchestration_item_lock "
      "append_history settle_and_fetch_work_items settle_and_claim_tasks ack_and_fetch_turns "
+     "settle_turns_and_work "
      "claim_tasks complete_and_claim complete_task fail_task delay_task release_task progress_task "
      "renew_task renew_tasks suspend_task create_waitpoint cancel_task ack_cancel_member "
      "acquire_slots release_slots guard guard_task renew_session_lock cleanup_orphaned_sessions "

@@ -126,28 +126,8 @@ class Line {
     }
 
     Answer run(const std::string& sql) {
-        Answer answer;
-        const std::unique_ptr<PGresult, void (*)(PGresult*)> result(
-            PQexec(conn_->raw(), sql.c_str()), &PQclear);
-        const auto status = PQresultStatus(result.get());
-        if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
-            for (int row = 0; row < PQntuples(result.get()); ++row) {
-                auto& fields = answer.rows.emplace_back();
-                for (int column = 0; column < PQnfields(result.get()); ++column) {
-                    fields.push_back(PQgetisnull(result.get(), row, column)
-                                         ? Text()
-                                         : Text(PQgetvalue(result.get(), row, column)));
-                }
-            }
-            return answer;
-        }
-        const char* sqlstate = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
-        answer.sqlstate = sqlstate != nullptr ? sqlstate : "08006";
-        const char* message = PQresultErrorField(result.get(), PG_DIAG_MESSAGE_PRIMARY);
-        answer.message = message != nullptr ? message : "";
-        if (PQstatus(conn_->raw()) != CONNECTION_OK || answer.sqlstate.starts_with("08") ||
-            answer.sqlstate.starts_with("57P")) {
-            answer.lost = true;
+        Answer answer = stress::ask(*conn_, sql);
+        if (answer.lost) {
             conn_.reset();
         }
         return answer;

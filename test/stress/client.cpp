@@ -28,13 +28,9 @@ bool Client::connect() {
     return false;
 }
 
-Answer Client::ask(const std::string& sql) {
+Answer ask(Conn& conn, const std::string& sql) {
     Answer answer;
-    if (!conn_ && !connect()) {
-        answer.lost = true;
-        return answer;
-    }
-    const std::unique_ptr<PGresult, void (*)(PGresult*)> result(PQexec(conn_->raw(), sql.c_str()),
+    const std::unique_ptr<PGresult, void (*)(PGresult*)> result(PQexec(conn.raw(), sql.c_str()),
                                                                 &PQclear);
     const auto status = PQresultStatus(result.get());
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
@@ -50,15 +46,24 @@ Answer Client::ask(const std::string& sql) {
     }
     const char* sqlstate = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
     answer.sqlstate = sqlstate != nullptr ? sqlstate : "08006";
-    if (PQstatus(conn_->raw()) != CONNECTION_OK || answer.sqlstate.starts_with("08") ||
-        answer.sqlstate.starts_with("57P")) {
-        answer.lost = true;
+    const char* message = PQresultErrorField(result.get(), PG_DIAG_MESSAGE_PRIMARY);
+    answer.message = message != nullptr ? message : "";
+    answer.lost = PQstatus(conn.raw()) != CONNECTION_OK || answer.sqlstate.starts_with("08") ||
+                  answer.sqlstate.starts_with("57P");
+    return answer;
+}
+
+Answer Client::ask(const std::string& sql) {
+    if (!conn_ && !connect()) {
+        Answer none;
+        none.lost = true;
+        return none;
+    }
+    Answer answer = stress::ask(*conn_, sql);
+    if (answer.lost) {
         ++losses_;
         conn_.reset();
-        return answer;
-    }
-    answer.message = PQresultErrorMessage(result.get());
-    if (PQtransactionStatus(conn_->raw()) == PQTRANS_INERROR) {
+    } else if (PQtransactionStatus(conn_->raw()) == PQTRANS_INERROR) {
         PQclear(PQexec(conn_->raw(), "ROLLBACK"));
     }
     return answer;

@@ -25,6 +25,10 @@ struct Answer {
     bool ok() const { return sqlstate.empty() && !lost; }
 };
 
+// Runs one or more statements; the rows are those of the last. If the connection is lost, the
+// outcome is not known.
+Answer ask(Conn& conn, const std::string& sql);
+
 class Client {
  public:
     // Every connection begins with these statements. give_up ends attempts to connect.

@@ -486,6 +486,24 @@ TEST(JsonbFit, Size) {
     EXPECT_FALSE(fits_jsonb("[" + repeat("[0,0,0],", 3000000) + "0]"));
 }
 
+// One walk over a text checks it and finds a member of the whole, as find does.
+TEST(JsonbFit, Member) {
+    const auto member = [](std::string_view text) -> std::optional<std::string_view> {
+        const auto parsed = parse_jsonb(text, "type");
+        EXPECT_TRUE(parsed) << text;
+        return parsed && parsed->member ? std::optional(parsed->member->text) : std::nullopt;
+    };
+    EXPECT_EQ(member(R"({"id":1,"type":"A"})"), R"("A")");
+    EXPECT_EQ(member(R"( { "type" : {"type":[1,2]} , "id" : 1 } )"), R"({"type":[1,2]})");
+    EXPECT_EQ(member(R"({"type":"A","type":12})"), "12");
+    EXPECT_EQ(member(R"({"t\u0079pe":null})"), "null");
+    EXPECT_EQ(member(R"({"id":{"type":"A"},"types":"B"})"), std::nullopt);
+    EXPECT_EQ(member(R"([{"type":"A"}])"), std::nullopt);
+    EXPECT_EQ(member(R"("type")"), std::nullopt);
+    EXPECT_FALSE(parse_jsonb(R"({"type":"A")", "type"));
+    EXPECT_EQ(parse_jsonb(R"({"":1})")->member, std::nullopt);
+}
+
 // Texts that fit one by one need not fit together into one array: then their bounds tell. As jsonb
 // a number of one digit takes twelve bytes.
 TEST(JsonbFit, Bound) {

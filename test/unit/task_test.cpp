@@ -145,6 +145,22 @@ TEST(Rows, AreSound) {
     EXPECT_FALSE(is_sound(ended));
     ended.has_available_at = false;
     EXPECT_TRUE(is_sound(ended));
+    // A completed task keeps the attempt that completed it, and no other end does.
+    TaskRow completed = ended;
+    completed.state = "completed";
+    EXPECT_TRUE(is_sound(completed));
+    completed.attempt_kind = "initial";
+    EXPECT_FALSE(is_sound(completed));
+    completed.has_attempt_started = completed.has_attempt_worker = true;
+    EXPECT_FALSE(is_sound(completed));
+    completed.has_attempt_instance = true;
+    completed.attempt_leases = 1;
+    EXPECT_TRUE(is_sound(completed));
+    completed.has_attempt_deadline = true;
+    EXPECT_FALSE(is_sound(completed));
+    completed.has_attempt_deadline = false;
+    completed.state = "cancelled";
+    EXPECT_FALSE(is_sound(completed));
     TaskRow odd = ready;
     odd.priority = 9001;
     EXPECT_FALSE(is_sound(odd));

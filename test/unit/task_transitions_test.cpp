@@ -149,6 +149,22 @@ TEST(TaskTransitions, AnEndCountsALostLease) {
     EXPECT_EQ(finished(kNew, TaskState::kCancelled, 1100).terminal_at, 1100);
 }
 
+TEST(TaskTransitions, OnlyACompletionKeepsItsAttemptUntilAReplay) {
+    const TaskLife done = finished(kActive, TaskState::kCompleted, 1100);
+    EXPECT_EQ(done.attempt_started, kActive.attempt_started);
+    EXPECT_EQ(done.attempt_kind, kActive.attempt_kind);
+    EXPECT_EQ(done.attempt_leases, kActive.attempt_leases);
+    EXPECT_FALSE(done.attempt_deadline);
+    EXPECT_FALSE(done.has_attempt());
+    const TaskLife again = reopened(done, TaskState::kReady, 1200);
+    EXPECT_FALSE(again.attempt_started);
+    EXPECT_FALSE(again.attempt_kind);
+    EXPECT_EQ(again.attempt_leases, 0);
+    const TaskLife failed = finished(kActive, TaskState::kFailed, 1100);
+    EXPECT_FALSE(failed.attempt_started);
+    EXPECT_EQ(failed.attempt_leases, 0);
+}
+
 TEST(TaskTransitions, AReplayBeginsAnew) {
     TaskLife done = finished(kActive, TaskState::kFailed, 1100);
     done.deadline = 1200;

@@ -74,6 +74,46 @@ TEST(TurnLock, TellsOwnersOfCachesApart) {
     EXPECT_NE(cache_owner("", 0, 0), 0);
 }
 
+// AT-8: a hint is exact if the history is known to end with its event, until others add events.
+TEST(TurnLock, KnowsWhetherAHintIsExact) {
+    const int64_t owner = cache_owner("me", 1, 1);
+    const CacheHint exact = CacheHint::of(owner, 12, 12);
+    EXPECT_TRUE(exact.is_exact());
+    EXPECT_TRUE(exact.is_of(owner));
+    EXPECT_FALSE(exact.is_of(cache_owner("you", 1, 1)));
+    EXPECT_EQ(exact.event, 12);
+    for (const auto last : {std::optional<int64_t>(), std::optional<int64_t>(13)}) {
+        const CacheHint hint = CacheHint::of(owner, 12, last);
+        EXPECT_FALSE(hint.is_exact());
+        EXPECT_TRUE(hint.is_of(owner));
+    }
+    TurnLock row = released(kHeld);
+    row.cache = exact;
+    EXPECT_EQ(extended(row, 13).cache, CacheHint::of(owner, 12, std::nullopt));
+    EXPECT_EQ(extended(extended(row, 13), 14), extended(row, 13));
+}
+
+// AT-8: events before the cached one, and those that are added during a turn, are in the memory of
+// no process: the next fetch reads all, and an ack of that turn leaves no hint.
+TEST(TurnLock, ForgetsACacheThatLacksEvents) {
+    const CacheHint hint = CacheHint::of(cache_owner("me", 1, 1), 12, 12);
+    TurnLock row = released(kHeld);
+    row.cache = hint;
+    EXPECT_EQ(extended(row, 12).cache, CacheHint::outdated());
+    EXPECT_EQ(granted(extended(row, 12), kToken, 500, 1000).cache, CacheHint{});
+    for (const CacheHint& before : {hint, CacheHint{}}) {
+        row = kHeld;
+        row.cache = before;
+        EXPECT_EQ(extended(row, 13).cache, CacheHint::outdated());
+        EXPECT_EQ(extended(row, 13).lease, row.lease);
+        EXPECT_EQ(renewed(extended(row, 13), 7000).cache, CacheHint::outdated());
+        EXPECT_EQ(acked(extended(row, 13), hint).cache, CacheHint{});
+        EXPECT_EQ(granted(released(extended(row, 13)), kToken, 500, 1000).cache, CacheHint{});
+    }
+    EXPECT_FALSE(CacheHint::outdated().is_of(cache_owner("me", 1, 1)));
+    EXPECT_NE(cache_owner("", 0, 0), 0);
+}
+
 // ---------------------------------------------------------------- messages
 
 constexpr Message kMessage{

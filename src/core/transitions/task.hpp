@@ -18,7 +18,8 @@ namespace belay::core {
 struct TaskLife {
     TaskState state = TaskState::kReady;
     Pending pending = Pending::kInitial;
-    std::optional<Pending> attempt_kind = std::nullopt;  // of the attempt that runs or is paused
+    // Of the attempt that runs or is paused, or that has completed the task.
+    std::optional<Pending> attempt_kind = std::nullopt;
     int64_t lease_epoch = 0;
     std::optional<int64_t> lease_until = std::nullopt;
     std::optional<int64_t> lease_check = std::nullopt;  // when a duty looks at the lease
@@ -40,7 +41,7 @@ struct TaskLife {
 
     constexpr bool is_active() const { return state == TaskState::kActive; }
     // Running or paused.
-    constexpr bool has_attempt() const { return attempt_started.has_value(); }
+    constexpr bool has_attempt() const { return attempt_started && !is_terminal(state); }
     // The epoch of the lease that is, or was last, held.
     constexpr int64_t last_lease_epoch() const {
         return is_active() ? lease_epoch : lease_epoch - 1;
@@ -301,9 +302,14 @@ constexpr TaskLife resumed(const TaskLife& row, int64_t available_at, int64_t no
     return after;
 }
 
-// The end.
+// The end. A completed task keeps the attempt that completed it.
 constexpr TaskLife finished(const TaskLife& row, TaskState state, int64_t now) {
-    TaskLife after = without_attempt(without_lease(row, state, now));
+    TaskLife after = without_lease(row, state, now);
+    if (state == TaskState::kCompleted) {
+        after.attempt_deadline = std::nullopt;
+    } else {
+        after = without_attempt(after);
+    }
     after.available_at = std::nullopt;
     after.terminal_at = now;
     return after;
@@ -311,7 +317,7 @@ constexpr TaskLife finished(const TaskLife& row, TaskState state, int64_t now) {
 
 // A replay: ready, or blocked. A deadline that has passed is gone.
 constexpr TaskLife reopened(const TaskLife& row, TaskState state, int64_t now) {
-    TaskLife after = row;
+    TaskLife after = without_attempt(row);
     after.state = state;
     after.pending = Pending::kReplay;
     after.available_at = state == TaskState::kReady ? std::optional(now) : std::nullopt;

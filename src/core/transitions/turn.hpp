@@ -22,8 +22,22 @@ namespace belay::core {
 // What a process that acked a turn has in its memory: the instance up to this event. Both 0: none.
 // It is a hint for the next fetch, which compares the owner and leaves out what that one has.
 struct CacheHint {
-    int64_t owner = 0;  // cache_owner()
+    static constexpr int64_t kExact = 1;
+
+    int64_t owner = 0;  // cache_owner(), with kExact if the history is known to end with the event
     int64_t event = 0;
+
+    // What a process has, and where the history ends, if that is known.
+    static constexpr CacheHint of(int64_t owner, int64_t event, std::optional<int64_t> last_event) {
+        return {.owner = owner | (last_event == event ? kExact : 0), .event = event};
+    }
+    constexpr bool is_of(int64_t cache_owner) const { return (owner & ~kExact) == cache_owner; }
+    constexpr bool is_exact() const { return (owner & kExact) != 0; }
+    // Others may have added events: a fetch has to look how far the history reaches.
+    constexpr CacheHint doubted() const { return {.owner = owner & ~kExact, .event = event}; }
+    // Others have added events that a process with the instance in its memory would not see, nor
+    // one that has a turn now. No cache_owner() is the owner of this.
+    static constexpr CacheHint outdated() { return {.owner = kExact, .event = 0}; }
 
     bool operator==(const CacheHint&) const = default;
 };
@@ -37,7 +51,8 @@ constexpr int64_t cache_owner(std::string_view owner, int32_t incarnation, int64
         hash = (hash ^ part) * 0x9e3779b97f4a7c15ULL;
         hash ^= hash >> 32;
     }
-    return hash == 0 ? 1 : static_cast<int64_t>(hash);
+    hash &= ~static_cast<uint64_t>(CacheHint::kExact);
+    return hash == 0 ? CacheHint::kExact << 1 : static_cast<int64_t>(hash);
 }
 
 // What the rules know of the row. lock_no ties the messages of a turn to it, 0 if there is none.
@@ -68,7 +83,7 @@ constexpr LeaseFault fault_of(const TurnToken& token, const Lease& lease, int32_
     return is_live(lease, incarnation, now) ? LeaseFault::kNone : LeaseFault::kExpired;
 }
 
-// A fetch: the lock is the token's.
+// A fetch: the lock is the token's. With an outdated hint it reads the whole history.
 constexpr TurnLock granted(const TurnLock& row, const TurnToken& token, int64_t now,
                            int64_t locked_until) {
     return {.lock_no = token.lock_no,
@@ -77,7 +92,7 @@ constexpr TurnLock granted(const TurnLock& row, const TurnToken& token, int64_t 
                       .incarnation = token.incarnation,
                       .nonce_hi = token.nonce_hi,
                       .nonce_lo = token.nonce_lo},
-            .cache = row.cache};
+            .cache = row.cache == CacheHint::outdated() ? CacheHint{} : row.cache};
 }
 
 // A renewal: only the deadline moves.
@@ -92,10 +107,21 @@ constexpr TurnLock released(const TurnLock& row) {
     return {.lock_no = 0, .locked_at = row.locked_at, .lease = Lease{}, .cache = row.cache};
 }
 
-// An ack: the lock is free, and what was cached before is out of date.
+// An ack: the lock is free, and what was cached before is out of date. So is what the caller has
+// cached, if events were added during its turn.
 constexpr TurnLock acked(const TurnLock& row, const CacheHint& cache) {
     TurnLock after = released(row);
-    after.cache = cache;
+    after.cache = row.cache == CacheHint::outdated() ? CacheHint{} : cache;
+    return after;
+}
+
+// Events are added outside of a turn, this one the first. A fetch finds those behind the cached one
+// by itself; others, and those that are added during a turn, are missing in the memory of a
+// process.
+constexpr TurnLock extended(const TurnLock& row, int64_t first_event) {
+    TurnLock after = row;
+    after.cache = row.lock_no != 0 || first_event <= row.cache.event ? CacheHint::outdated()
+                                                                     : row.cache.doubted();
     return after;
 }
 

@@ -94,6 +94,8 @@ void cleanup_schema(const store::Hub& hub);
 
 // Removes a hub. QB003 while a live lease exists, unless forced.
 void drop_hub(const char* name, bool force);
+// How many leases of a hub that is here are live. For its owner.
+int64 live_leases(const char* name);
 
 // Brings a hub to the version of this library. Running it again does no harm.
 void upgrade_hub(const char* name, LevelsOf levels_of);

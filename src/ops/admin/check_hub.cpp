@@ -241,38 +241,44 @@ void check_functions(const store::Hub& hub, std::span<const char* const> verbs,
 }
 
 // Which rows are looked at.
-constexpr int64 kFewTasks = 100000;
+constexpr int64 kFew = 100000;
 constexpr int64 kSample = 10000;
 
-// How many tasks to look at; none: all of them.
-std::optional<int64> checked_rows(const store::Hub& hub, std::string_view rows) {
-    if (rows == "sample") {
-        return kSample;
-    }
-    if (rows != "auto") {
-        return std::nullopt;
-    }
-    Relation tasks = table_open(hub.relations.tasks, AccessShareLock);
-    const double estimate = tasks->rd_rel->reltuples;
-    table_close(tasks, AccessShareLock);
-    if (estimate <= kFewTasks) {
-        return std::nullopt;
-    }
-    ereport(
-        NOTICE,
-        (errmsg("only the newest " INT64_FORMAT " of about %.0f tasks are checked", kSample,
-                estimate),
-         errhint(
-             "Call belay.check_hub('%s', 'all') to read every task; allow it about %.0f seconds.",
-             NameStr(hub.name), std::ceil(estimate / kFewTasks))));
-    return kSample;
+// About how many rows a table has, as the server has last counted them.
+double estimated_rows(const store::Hub& hub, const char* name) {
+    Relation table = table_open(store::relation_named(hub, name), AccessShareLock);
+    const double estimate = table->rd_rel->reltuples;
+    table_close(table, AccessShareLock);
+    return std::max(estimate, 0.0);
 }
 
-void check_task_rows(const store::Hub& hub, std::optional<int64> newest, Findings* findings) {
+store::CheckedTasks checked_rows(const store::Hub& hub, std::string_view rows) {
+    store::CheckedTasks checked{.flow = std::nullopt, .newest = std::nullopt};
+    const double tasks = estimated_rows(hub, "tasks");
+    if (rows == "all" || (rows == "auto" && tasks <= kFew)) {
+        return checked;
+    }
+    checked.newest = kSample;
+    checked.flows = estimated_rows(hub, "flows") + estimated_rows(hub, "groups") +
+                        estimated_rows(hub, "edges") <=
+                    kSample;
+    if (rows == "auto") {
+        ereport(NOTICE,
+                (errmsg("only the newest " INT64_FORMAT " of about %.0f tasks are checked%s",
+                        kSample, tasks, checked.flows ? "" : ", and no flows"),
+                 errhint("Call belay.check_hub('%s', 'all') to read every task; allow it about "
+                         "%.0f seconds.",
+                         NameStr(hub.name), std::ceil(tasks / kFew))));
+    }
+    return checked;
+}
+
+void check_task_rows(const store::Hub& hub, const store::CheckedTasks& checked,
+                     Findings* findings) {
     MemoryContext memory = CurrentMemoryContext;
-    pg::as_role(hub.owner, [&hub, newest, findings, memory] {
-        pg::with_spi([&hub, newest, findings, memory] {
-            const auto problems = store::check_tasks(hub, std::nullopt, newest);
+    pg::as_role(hub.owner, [&hub, &checked, findings, memory] {
+        pg::with_spi([&hub, &checked, findings, memory] {
+            const auto problems = store::check_tasks(hub, checked);
             MemoryContextSwitchTo(memory);
             // Each is reported once, and there may be one for every task.
             for (const auto& [object, problem] : problems) {

@@ -75,12 +75,29 @@ const store::Hub& distributed_hub(const char* name, const char* function) {
     return hub;
 }
 
+[[noreturn]] void raise_unknown_node(const char* host, int32 port) {
+    constexpr std::size_t kMostNamed = 10;
+    const auto nodes = store::list_nodes();
+    StringInfo hint = makeStringInfo();
+    appendStringInfoString(hint, "Nodes of pg_dist_node that have shouldhaveshards true: ");
+    for (std::size_t i = 0; i < std::min(nodes.size(), kMostNamed); ++i) {
+        const store::Node& node = nodes[i].node;
+        const auto place = store::place_of_group(node.group);
+        appendStringInfo(hint, "%s%s:%d", i > 0 ? ", " : "", place ? place->host : node.host,
+                         place ? place->port : node.port);
+    }
+    if (nodes.size() > kMostNamed) {
+        appendStringInfo(hint, " and %zu more", nodes.size() - kMostNamed);
+    }
+    appendStringInfoString(hint, nodes.empty() ? "none." : ".");
+    pg::raise_invalid("unknown_node", "p_host",
+                      psprintf("%s:%d is not a node that takes shards", host, port), hint->data);
+}
+
 store::Node checked_node(const char* host, int32 port) {
     const auto node = store::find_node(host, port);
     if (!node) {
-        pg::raise_invalid("unknown_node", "p_host",
-                          psprintf("%s:%d is not a node that takes shards", host, port),
-                          "Pass a node of table pg_dist_node that has shouldhaveshards true.");
+        raise_unknown_node(host, port);
     }
     return *node;
 }
@@ -195,12 +212,8 @@ void undistribute_hub(const char* name) {
     PreventCommandIfReadOnly("belay.undistribute_hub");
     pg::lock_name(pg::LockSpace::kHubName, name);
     store::announce_place(hub);
-    const int64 shard = hub.shards->shards[0].id;
-    on_all_nodes([name, shard] {
-        // Citus runs this on the node that has the hub: writers there wait from here on.
-        store::run_once(psprintf("SELECT pg_catalog.lock_shard_metadata(%d, ARRAY[" INT64_FORMAT
-                                 "]::pg_catalog.int8[]) FROM %s.belay_hub",
-                                 ExclusiveLock, shard, quote_identifier(name)));
+    on_all_nodes([name, &hub] {
+        store::hold_writers_there(hub);
         store::run_once(psprintf("SELECT pg_catalog.citus_schema_undistribute(%s)",
                                  quote_literal_cstr(quote_identifier(name))));
     });
@@ -226,11 +239,11 @@ void move_hub(const char* name, const char* host, int32 port, const char* mode) 
                             errhint("Install the same release there, with belay in "
                                     "shared_preload_libraries.")));
         }
-        store::run_once(
-            psprintf("SELECT pg_catalog.citus_schema_move(%s, %s, %d, "
-                     "%s::citus.shard_transfer_mode)",
-                     quote_literal_cstr(quote_identifier(name)), quote_literal_cstr(node.host),
-                     node.port, quote_literal_cstr(mode)));
+        // The type of the mode is in a schema that owners of hubs may not use: no cast to it.
+        store::run_once(psprintf("SELECT pg_catalog.citus_schema_move(%s, %s, %d, %s)",
+                                 quote_literal_cstr(quote_identifier(name)),
+                                 quote_literal_cstr(node.host), node.port,
+                                 quote_literal_cstr(mode)));
     });
 }
 

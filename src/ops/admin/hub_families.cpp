@@ -143,6 +143,7 @@ void create_hub_family(const FamilyRequest& request, Pause pause) {
 
 void drop_hub_family(const char* family, bool force, Pause pause) {
     refuse_in_extension_script("belay.drop_hub_family");
+    refuse_on_other_nodes("belay.drop_hub_family");
     PreventCommandIfReadOnly("belay.drop_hub_family");
     const int32 hubs = family_size(family);
     bool owns_one = may_set_places();

@@ -117,7 +117,7 @@ AddedTask add_existing(store::Tables& tables, store::Flow* flow, const pg_uuid_t
 // The upstreams of a new member, with their states.
 std::span<const store::Member> find_upstreams(store::Tables& tables, const store::Flow& flow,
                                               const MemberItem& item) {
-    const char* path = psprintf("%s.after", item.request.path);
+    const char* path = psprintf("%s.after", item.request.path->text());
     pg::List<store::Member> upstreams;
     for (const After& after : item.after) {
         if (after.key == item.key) {

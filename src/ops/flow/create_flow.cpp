@@ -80,6 +80,7 @@ FlowRequest read_flow_request(store::Tables& tables, Jsonb* value) {
                         .seal = optional_bool(flow, "seal", "p_flow").value_or(true),
                         .lists_tasks = lists_tasks(flow),
                         .items = {}};
+    check_new_id("p_flow.flow_id", request.id);
     if (!request.kind.empty()) {
         (void)checked_word("p_flow.kind", request.kind);
     }
@@ -109,7 +110,7 @@ Graph sort_keys(std::span<const MemberItem> items) {
             pg::raise(pg::kInvalidArgument,
                       psprintf("the key \"%s\" is used twice", pg::excerpt(item.key)),
                       pg::Facts("duplicate_key")
-                          .add("path", psprintf("%s.key", item.request.path))
+                          .add("path", psprintf("%s.key", item.request.path->text()))
                           .add("key", item.key),
                       "Choose another key: it must be unique within the flow.");
         }
@@ -133,7 +134,7 @@ int32 find_key(const Graph& graph, std::string_view key, const char* path) {
 
 void add_edges(Graph* graph, int32 downstream) {
     const MemberItem& item = graph->items[downstream];
-    const char* path = psprintf("%s.after", item.request.path);
+    const char* path = psprintf("%s.after", item.request.path->text());
     for (const After& after : item.after) {
         if (after.key == item.key) {
             raise_self_edge(path, item.key);
@@ -151,7 +152,7 @@ void add_edges(Graph* graph, int32 downstream) {
 void check_quorum(const MemberItem& item, bool seal) {
     if (seal && item.join.kind == core::JoinKind::kQuorum &&
         item.join.k > static_cast<int32>(item.after.size())) {
-        const char* path = psprintf("%s.join.k", item.request.path);
+        const char* path = psprintf("%s.join.k", item.request.path->text());
         pg::raise(pg::kInvalidArgument, psprintf("%s is more than the task has edges", path),
                   pg::Facts("out_of_range")
                       .add("path", path)

@@ -125,6 +125,7 @@ store::NewMember new_member(const MemberItem& item, const pg_uuid_t& id, int32 c
     const int64 begin =
         std::max({now, request.available_at.value_or(now), core::add_ms(now, request.delay_ms)});
     return {.id = id,
+            .own_id = !request.id,
             .key = item.key,
             .queue = request.queue,
             .kind = request.kind,

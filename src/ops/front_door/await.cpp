@@ -15,7 +15,8 @@ WaitResult await(store::Tables& tables, std::span<const std::string_view> queues
     auto* words = static_cast<WaitQueue*>(palloc(sizeof(WaitQueue) * (queues.size() + 1)));
     for (std::size_t i = 0; i < queues.size(); ++i) {
         const char* name = pg::c_string(queues[i]);
-        words[i] = {name, wakeups::Topic::kQueue, name, store::queue_channel(tables, name)};
+        words[i] = {name, wakeups::Topic::kQueue, name, store::queue_channel(tables, name),
+                    tables.hub.shards != nullptr && i == 0};
     }
     return wait_for_work(tables, {words, queues.size()}, timeout_ms);
 }

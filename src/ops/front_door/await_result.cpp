@@ -67,7 +67,8 @@ Found probe_task(const store::Hub& hub, const pg_uuid_t& id, MemoryContext memor
     constexpr int kResult = 5;
     const char* name = copy_of(store::uuid_text(id), memory);
     Found found{};
-    found.queue = {name, wakeups::Topic::kTask, name, store::task_channel(hub, name)};
+    found.queue = {name, wakeups::Topic::kTask, name, store::task_channel(hub, name),
+                   hub.shards != nullptr};
     const uint64 version = wakeups::queue_version(found.queue.channel);
     const auto rows = store::read_task_status(hub, id, pg::server_now_ms());
     if (rows.count == 0) {
@@ -87,7 +88,8 @@ Found probe_instance(const store::Hub& hub, std::string_view id, MemoryContext m
     constexpr int kOutput = 7;
     const char* name = copy_of(id, memory);
     Found found{};
-    found.queue = {name, wakeups::Topic::kInstance, name, store::instance_channel(hub, name)};
+    found.queue = {name, wakeups::Topic::kInstance, name, store::instance_channel(hub, name),
+                   hub.shards != nullptr};
     const uint64 version = wakeups::queue_version(found.queue.channel);
     const auto rows = store::instance_info(hub, id);
     if (rows.count == 0) {
@@ -151,12 +153,20 @@ Found look(Oid schema, const AwaitedId& id, MemoryContext memory) {
     raise_no_task(*id.task);
 }
 
+[[noreturn]] void raise_deleted(std::string_view id) {
+    pg::raise(pg::kNotFound,
+              psprintf("\"%s\" was deleted while its result was awaited", pg::excerpt(id)),
+              pg::Facts("deleted").add("id", id),
+              "Read the events of the hub, if it has a subscription.");
+}
+
 }  // namespace
 
 AwaitedResult await_result(store::Tables& tables, const AwaitedId& id, int64 timeout_ms,
                            MemoryContext memory) {
     const Oid schema = tables.hub.schema;
     const int64 end = core::add_ms(pg::server_now_ms(), timeout_ms);
+    bool seen = false;
     while (true) {
         const Found found = look(schema, id, memory);
         if (found.hub_gone) {
@@ -164,9 +174,13 @@ AwaitedResult await_result(store::Tables& tables, const AwaitedId& id, int64 tim
             ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                             errmsg("the hub was dropped while its result was awaited")));
         }
+        if (!found.exists && seen) {
+            raise_deleted(found.queue.name);
+        }
         if (!found.exists) {
             raise_unknown(id);
         }
+        seen = true;
         const int64 left = end - pg::server_now_ms();
         if (found.ended || left <= 0) {
             return found.answer;

@@ -41,7 +41,7 @@ std::span<const CreatedTask> send(store::Tables& tables, const SendRequest& requ
         if (sent.key) {
             (void)checked_word(sent.key_path, *sent.key);
         }
-        requests[i] = {.path = nullptr,
+        requests[i] = {.path = std::nullopt,
                        .id = std::nullopt,
                        .queue = request.queue,
                        .kind = request.kind.value_or(""),

@@ -32,7 +32,7 @@ void explain_lack_of_workers(store::Tables& tables, const store::WorkView& work,
     if (work.tag) {
         appendStringInfo(detail, "workers with the tag \"%s\"", pg::c_string(*work.tag));
     }
-    if (const auto waiters = wakeups::channel_waiters(store::worker_channel(tables))) {
+    if (const auto waiters = wakeups::count_waiters({store::worker_channel(tables)})) {
         appendStringInfo(detail, "%swaiting sessions: " INT64_FORMAT, detail->len > 0 ? "; " : "",
                          *waiters);
     }

@@ -55,11 +55,14 @@ store::Listing list_instances(store::Tables& tables, const store::InstanceFilter
 
 store::Listing instance_info(store::Tables& tables, std::string_view instance_id) {
     const auto found = store::instance_info(tables, instance_id);
-    remember_status(tables, instance_id, std::nullopt, "");  // unless it is found
+    std::optional<int64> seen_execution;
+    std::string_view seen_status;
     for (const auto& [id, name, version, execution, created_at, updated_at, status, output,
                       parent] : found) {
-        remember_status(tables, instance_id, execution, status);
+        seen_execution = execution;
+        seen_status = status;
     }
+    remember_status(tables, instance_id, seen_execution, seen_status);
     return found;
 }
 

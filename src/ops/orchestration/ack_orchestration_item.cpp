@@ -64,50 +64,52 @@ void emit_start(store::Tables& tables, std::string_view instance_id, const Ack& 
     }
 }
 
-// Before the execution is changed: only a change of the current one's status is an event.
-void emit_end(store::Tables& tables, std::string_view instance_id, const Ack& ack, int64 now) {
+// Only a change of the current execution's status is an event.
+void emit_end(store::Tables& tables, std::string_view instance_id, const Ack& ack,
+              const store::NotedInstance& instance, const store::NotedExecution& execution,
+              int64 now) {
     const auto event = end_event(ack.execution.status);
-    if (!event || !store::wants_event(tables, *event)) {
+    if (!event || !instance.exists || !instance.is_latest ||
+        execution.status == ack.execution.status || !store::wants_event(tables, *event)) {
         return;
     }
-    const auto mark = store::read_execution_mark(tables, instance_id, ack.execution_id);
-    if (mark && mark->current_execution_id == ack.execution_id &&
-        mark->status != ack.execution.status) {
-        store::write_event(tables, *event, instance_id,
-                           store::Details()
-                               .add("execution_id", ack.execution_id)
-                               .add("orchestration_name", mark->name),
-                           now);
-    }
+    store::write_event(tables, *event, instance_id,
+                       store::Details()
+                           .add("execution_id", ack.execution_id)
+                           .add("orchestration_name", instance.name),
+                       now);
+}
+
+store::NotedInstance note_instance(store::Tables& tables, std::string_view instance_id,
+                                   const Ack& ack, int64 now) {
+    return ack.name && ack.version
+               ? store::upsert_instance(tables, instance_id, *ack.name, *ack.version, ack.parent,
+                                        ack.execution_id, now)
+               : store::touch_instance(tables, instance_id, ack.execution_id, now);
 }
 
 // True: the instance or the execution is new.
 bool apply_instance(store::Tables& tables, const store::InstanceLock& lock, const Ack& ack,
                     int64 now) {
     const std::string_view instance_id = lock.instance_id;
-    bool exists = true;
-    bool created = false;
-    if (ack.name && ack.version) {
-        created = store::upsert_instance(tables, instance_id, *ack.name, *ack.version, ack.parent,
-                                         ack.execution_id, now);
-    } else {
-        exists = store::touch_instance(tables, instance_id, ack.execution_id, now);
-    }
-    if (created) {
+    const store::NotedInstance instance = note_instance(tables, instance_id, ack, now);
+    if (instance.created) {
         emit_start(tables, instance_id, ack, now);
     }
-    emit_end(tables, instance_id, ack, now);
     // A fetch that took the instance for one that never started may be setting messages aside.
-    if (created || (!exists && ack.events.count > 0)) {
+    if (instance.created || (!instance.exists && ack.events.count > 0)) {
         store::settle_parked(tables, instance_id, lock.lock_no);
     }
+    const bool changes = ack.execution.status || ack.execution.pin;
     // An empty ack of an instance that does not exist leaves nothing behind.
-    if (exists || ack.events.count > 0 || ack.execution.status || ack.execution.pin) {
-        const bool begun =
-            store::upsert_execution(tables, instance_id, ack.execution_id, ack.execution, now);
-        return created || begun;
+    if ((!instance.exists && ack.events.count == 0 && !changes) ||
+        (instance.has_execution && !changes)) {
+        return false;
     }
-    return false;
+    const auto execution =
+        store::upsert_execution(tables, instance_id, ack.execution_id, ack.execution, now);
+    emit_end(tables, instance_id, ack, instance, execution, now);
+    return instance.created || execution.created;
 }
 
 void apply_kv(store::Tables& tables, std::string_view instance_id, const Ack& ack, int64 now) {
@@ -137,12 +139,27 @@ void apply_kv(store::Tables& tables, std::string_view instance_id, const Ack& ac
 struct Accepted {
     const Ack* ack;
     store::InstanceLock lock;
+    std::optional<int64> last_event_id;  // with what is added, if that is known
 };
+
+// What the cache of the caller's process is called in the lock row.
+int64 cache_owner(const store::Hub& hub, const Ack& ack) {
+    return core::cache_owner(ack.cached->owner, hub.incarnation, ack.execution_id);
+}
+
+// Looks at the events of an ack whose lock is held. Where the history ends is known if the process
+// that acks had the turn before in its memory, too.
+Addition examine_events(store::Tables& tables, const store::InstanceLock& lock, const Ack& ack) {
+    const bool known =
+        ack.cached && lock.cache.is_exact() && lock.cache.is_of(cache_owner(tables, ack));
+    return examine_addition(tables, lock.instance_id, ack.execution_id, ack.events,
+                            known ? std::optional(lock.cache.event) : std::nullopt);
+}
 
 // Parents are held in the order of their ids, as a removal holds them.
 void hold_parents(store::Tables& tables, std::span<const Accepted> all) {
     pg::List<std::string_view> parents;
-    for (const auto& [ack, lock] : all) {
+    for (const auto& [ack, lock, last] : all) {
         if (ack->name && ack->version && ack->parent) {
             parents.add(*ack->parent);
         }
@@ -155,7 +172,7 @@ void hold_parents(store::Tables& tables, std::span<const Accepted> all) {
 }
 
 void write_instance(store::Tables& tables, const Accepted& accepted, int64 now) {
-    const auto& [ack, lock] = accepted;
+    const auto& [ack, lock, last] = accepted;
     const bool begun = apply_instance(tables, lock, *ack, now);
     if (ack->events.count > 0) {
         store::insert_events(tables, lock.instance_id, ack->execution_id, ack->events.rows, now);
@@ -171,7 +188,7 @@ void write_instance(store::Tables& tables, const Accepted& accepted, int64 now) 
 }
 
 void send_items(store::Tables& tables, const Accepted& accepted, int64 now) {
-    const auto& [ack, lock] = accepted;
+    const auto& [ack, lock, last] = accepted;
     for (std::size_t i = 0; i < ack->message_count; ++i) {
         send_message(tables, ack->messages[i], now, now);
     }
@@ -181,19 +198,34 @@ void send_items(store::Tables& tables, const Accepted& accepted, int64 now) {
 }
 
 void end_turn(store::Tables& tables, const Accepted& accepted) {
-    const auto& [ack, lock] = accepted;
+    const auto& [ack, lock, last_event_id] = accepted;
     if (ack->ends()) {
         store::delete_turn(tables, lock);
     } else {
         store::ack_turn(tables, lock,
-                        ack->cached ? core::CacheHint{core::cache_owner(ack->cached->owner,
-                                                                        tables.hub.incarnation,
-                                                                        ack->execution_id),
-                                                      ack->cached->event}
+                        ack->cached ? core::CacheHint::of(cache_owner(tables, *ack),
+                                                          ack->cached->event, last_event_id)
                                     : core::CacheHint{});
     }
     allow_ended_lease(lock.lease);
     counters::add(tables.hub.schema, counters::Queue::kOrchestrator, counters::Counter::kAcked);
+}
+
+// All of them together: rows that are inserted in one go share pages and WAL records.
+void schedule_activities(store::Tables& tables, std::span<const Accepted> all, pg::Clock* clock) {
+    if (all.size() == 1) {
+        const Ack& ack = *all.front().ack;
+        enqueue_activities(tables, {ack.worker_items, ack.worker_count}, clock);
+        return;
+    }
+    pg::List<CheckedActivity> activities;
+    for (const Accepted& accepted : all) {
+        for (const auto& activity :
+             std::span(accepted.ack->worker_items, accepted.ack->worker_count)) {
+            activities.add(activity);
+        }
+    }
+    enqueue_activities(tables, activities.span(), clock);
 }
 
 // Class by class over all of them, in the hub's lock order.
@@ -207,10 +239,10 @@ void apply(store::Tables& tables, std::span<const Accepted> all, pg::Clock* cloc
     for (const Accepted& accepted : all) {
         store::delete_leased(tables, accepted.lock.instance_key, accepted.lock.lock_no, now);
     }
+    schedule_activities(tables, all, clock);
     pg::List<ActivityIdentity> cancelled;
-    for (const auto& [ack, lock] : all) {
-        enqueue_activities(tables, {ack->worker_items, ack->worker_count}, clock);
-        for (const ActivityIdentity& activity : ack->cancelled) {
+    for (const Accepted& accepted : all) {
+        for (const ActivityIdentity& activity : accepted.ack->cancelled) {
             cancelled.add(activity);
         }
     }
@@ -246,6 +278,7 @@ struct Settling {
     Ack ack;
     std::optional<core::TurnToken> token;
     std::optional<store::InstanceLock> lock;  // held, and the token opens it
+    std::optional<int64> last_event_id;       // as in Accepted
 };
 
 void refuse(TurnAck* ack, int sqlstate, const char* reason, const char* message) {
@@ -265,7 +298,8 @@ void refuse_lost(store::Tables& tables, TurnAck* ack, core::LeaseFault fault) {
     refuse(ack, pg::kLockLost, core::code_detail(fault),
            tables.hub.api == store::Api::kDuroxidePg
                ? kLostText
-               : lost_reason(tables, ack->args.token.value_or(""), fault));
+               : lost_reason(tables, store::Queue::kOrchestrator, ack->args.token.value_or(""),
+                             fault));
 }
 
 // Reads the arguments of all. A check raises what is wrong, so that one must be undone: the checks
@@ -278,7 +312,8 @@ void check_acks(std::span<TurnAck> acks, pg::List<Settling>* all) {
                 const Ack ack = checked_ack(acks[at].args);
                 const auto token = acks[at].args.token;
                 all->add({&acks[at], at, ack,
-                          token ? core::decode_turn_token(*token) : std::nullopt, std::nullopt});
+                          token ? core::decode_turn_token(*token) : std::nullopt, std::nullopt,
+                          std::nullopt});
             }
             return true;
         });
@@ -330,14 +365,16 @@ void check_held(store::Tables& tables, Settling* settling, const Settling* previ
                tables.hub.api == store::Api::kDuroxidePg
                    ? kLostText
                    : "the turn was already acked by the same call");
-    } else if (const int64 duplicates =
-                   count_duplicates(tables, id, settling->ack.execution_id, settling->ack.events);
-               duplicates > 0) {
+    } else if (const Addition addition = examine_events(tables, *settling->lock, settling->ack);
+               addition.duplicates > 0) {
         // What the single call would raise, undone.
-        const auto end = pg::try_in_subtransaction([settling, duplicates]() -> bool {
-            raise_duplicates(settling->lock->instance_id, settling->ack.execution_id, duplicates);
+        const auto end = pg::try_in_subtransaction([settling, &addition]() -> bool {
+            raise_duplicates(settling->lock->instance_id, settling->ack.execution_id,
+                             addition.duplicates);
         });
         refuse(settling->given, end.error);
+    } else {
+        settling->last_event_id = addition.last_event_id;
     }
     if (settling->given->refused != 0) {
         settling->lock = std::nullopt;
@@ -354,10 +391,14 @@ void ack_orchestration_item(store::Tables& tables, const AckArgs& args, std::opt
     enter_for_acks(tables, needs, &clock);
     const HeldTurn held = hold_turn(tables, args.token, &clock);
     if (held.fault != core::LeaseFault::kNone) {
-        raise_lock_lost(tables, kLostText, args.token.value_or(""), held.fault, held.locked_until);
+        raise_lock_lost(tables, store::Queue::kOrchestrator, kLostText, args.token.value_or(""),
+                        held.fault, held.locked_until);
     }
-    refuse_duplicates(tables, held.lock->instance_id, ack.execution_id, ack.events);
-    const Accepted accepted{&ack, *held.lock};
+    const Addition addition = examine_events(tables, *held.lock, ack);
+    if (addition.duplicates > 0) {
+        raise_duplicates(held.lock->instance_id, ack.execution_id, addition.duplicates);
+    }
+    const Accepted accepted{&ack, *held.lock, addition.last_event_id};
     apply(tables, {&accepted, 1}, &clock);
 }
 
@@ -385,7 +426,7 @@ void ack_turns(store::Tables& tables, std::span<TurnAck> acks, pg::Clock* clock)
     pg::List<Accepted> accepted;
     for (const Settling& settling : all) {
         if (settling.lock) {
-            accepted.add({&settling.ack, *settling.lock});
+            accepted.add({&settling.ack, *settling.lock, settling.last_event_id});
         }
     }
     if (accepted.count > 0) {

@@ -4,6 +4,8 @@
 // Touches  nothing
 // Locks    none
 // Raises   QB006 bad argument
+#include <algorithm>
+
 #include "ops/orchestration/ack.hpp"
 #include "pg/errors.hpp"
 
@@ -23,9 +25,36 @@ std::string_view required_key(json::Value object, const char* path) {
 
 // ---------------------------------------------------------------- metadata
 
-std::optional<store::Pin> checked_pin(json::Value metadata) {
-    const auto pin = json::find(metadata, "pinned_duroxide_version");
-    if (!pin || pin->kind == json::Kind::kNull) {
+// The members of p_metadata, found in one walk.
+constexpr std::string_view kMembers[] = {"orchestration_name",
+                                         "orchestration_version",
+                                         "parent_instance_id",
+                                         "status",
+                                         "output",
+                                         "pinned_duroxide_version",
+                                         "custom_status_action",
+                                         "custom_status_value",
+                                         "cache",
+                                         "kv_mutations"};
+struct Metadata {
+    std::optional<json::Value> members[std::size(kMembers)];
+
+    explicit Metadata(json::Value object) { (void)json::find_each(object, kMembers, members); }
+
+    // Absent, too, if it is null.
+    std::optional<json::Value> get(std::string_view name) const {
+        const auto& value = members[std::find(std::begin(kMembers), std::end(kMembers), name) -
+                                    std::begin(kMembers)];
+        return value && value->kind != json::Kind::kNull ? value : std::nullopt;
+    }
+    std::optional<std::string_view> text(const char* name) const {
+        return string_of(get(name), name, "p_metadata");
+    }
+};
+
+std::optional<store::Pin> checked_pin(const Metadata& metadata) {
+    const auto pin = metadata.get("pinned_duroxide_version");
+    if (!pin) {
         return std::nullopt;
     }
     constexpr const char* kPath = "p_metadata.pinned_duroxide_version";
@@ -47,8 +76,8 @@ std::optional<store::Pin> checked_pin(json::Value metadata) {
     return store::Pin{parts[0], parts[1], parts[2]};
 }
 
-store::ExecutionChange checked_execution(json::Value metadata) {
-    const auto status = optional_string(metadata, "status", "p_metadata");
+store::ExecutionChange checked_execution(const Metadata& metadata) {
+    const auto status = metadata.text("status");
     if (status && *status != "Running" && *status != "Completed" && *status != "Failed" &&
         *status != "ContinuedAsNew") {
         pg::raise(pg::kInvalidArgument, "p_metadata.status is not a status",
@@ -56,14 +85,14 @@ store::ExecutionChange checked_execution(json::Value metadata) {
                   "Statuses are Running, Completed, Failed and ContinuedAsNew.");
     }
     return {.status = status,
-            .output = optional_string(metadata, "output", "p_metadata"),
+            .output = metadata.text("output"),
             .pin = checked_pin(metadata),
             .renew = false};
 }
 
-StatusChange status_from_metadata(json::Value metadata) {
-    const auto action = optional_string(metadata, "custom_status_action", "p_metadata");
-    const auto value = optional_string(metadata, "custom_status_value", "p_metadata");
+StatusChange status_from_metadata(const Metadata& metadata) {
+    const auto action = metadata.text("custom_status_action");
+    const auto value = metadata.text("custom_status_value");
     if (!action) {
         return {value.has_value(), value};
     }
@@ -179,10 +208,10 @@ void check_items(const AckArgs& args, Ack* ack) {
         checked_array("p_cancelled_activities", args.cancelled_activities, kMaxItems));
 }
 
-std::optional<CachedBy> checked_cache(json::Value metadata) {
+std::optional<CachedBy> checked_cache(const Metadata& metadata) {
     constexpr const char* kPath = "p_metadata.cache";
-    const auto cache = json::find(metadata, "cache");
-    if (!cache || cache->kind == json::Kind::kNull) {
+    const auto cache = metadata.get("cache");
+    if (!cache) {
         return std::nullopt;
     }
     if (cache->kind != json::Kind::kObject) {
@@ -198,12 +227,12 @@ std::optional<CachedBy> checked_cache(json::Value metadata) {
 }
 
 void check_metadata(const AckArgs& args, Ack* ack) {
-    const auto metadata = args.metadata == nullptr ? json::Value{json::Kind::kObject, "{}"}
-                                                   : checked_object("p_metadata", args.metadata);
-    ack->name = optional_string(metadata, "orchestration_name", "p_metadata");
+    const Metadata metadata(args.metadata == nullptr ? json::Value{json::Kind::kObject, "{}"}
+                                                     : checked_object("p_metadata", args.metadata));
+    ack->name = metadata.text("orchestration_name");
     check_label("p_metadata.orchestration_name", ack->name);
-    ack->version = optional_string(metadata, "orchestration_version", "p_metadata");
-    ack->parent = optional_string(metadata, "parent_instance_id", "p_metadata");
+    ack->version = metadata.text("orchestration_version");
+    ack->parent = metadata.text("parent_instance_id");
     if (ack->parent) {
         check_instance_id("p_metadata.parent_instance_id", *ack->parent);
     }
@@ -213,8 +242,8 @@ void check_metadata(const AckArgs& args, Ack* ack) {
         ack->custom_status = status_from_events(ack->events);
     }
     ack->cached = checked_cache(metadata);
-    const auto mutations = json::find(metadata, "kv_mutations");
-    if (!mutations || mutations->kind == json::Kind::kNull) {
+    const auto mutations = metadata.get("kv_mutations");
+    if (!mutations) {
         ack->kv = static_cast<KvChange*>(palloc(sizeof(KvChange) * (ack->events.count + 1)));
         ack->kv_count = kv_from_events(ack->events, ack->kv);
         return;

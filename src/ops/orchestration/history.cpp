@@ -69,7 +69,7 @@ Event checked_event(const JsonbValue& element, const Path& path) {
                           "Send the event as text.");
     }
     const std::string_view text = pg::string_view_of(*data);
-    const auto as_jsonb = json::parse_jsonb(text);
+    const auto as_jsonb = json::parse_jsonb(text, "type");
     const auto body = as_jsonb ? std::optional(as_jsonb->value) : json::parse(text);
     if (!body || body->kind != json::Kind::kObject) {
         const char* data_path = path.member("event_data").text();
@@ -78,7 +78,7 @@ Event checked_event(const JsonbValue& element, const Path& path) {
     }
     const auto bytes = as_jsonb ? std::optional(static_cast<int64>(as_jsonb->bound)) : std::nullopt;
     // The event's own type counts; the caller's word only if the event has none that is readable.
-    const auto own = json::find(*body, "type");
+    const auto own = as_jsonb ? as_jsonb->member : json::find(*body, "type");
     if (own && own->kind == json::Kind::kString && !json::inspect(*own).has_nul) {
         const std::string_view type = decode(*own);
         return {id, type, text, *body, type, bytes};
@@ -130,12 +130,17 @@ CheckedEvents checked_events(const char* path, Jsonb* value) {
             .own_types = own_types};
 }
 
-int64 count_duplicates(store::Tables& tables, std::string_view instance_id, int64 execution_id,
-                       const CheckedEvents& events) {
-    return events.count == 0
-               ? 0
-               : events.repeated +
-                     store::count_stored(tables, instance_id, execution_id, events.sorted_ids);
+Addition examine_addition(store::Tables& tables, std::string_view instance_id, int64 execution_id,
+                          const CheckedEvents& events, std::optional<int64> known_end) {
+    if (events.count == 0) {
+        return {0, known_end};
+    }
+    const int64 last = events.sorted_ids.back();
+    if (known_end && events.sorted_ids.front() > *known_end) {
+        return {events.repeated, last};
+    }
+    const auto stored = store::find_stored(tables, instance_id, execution_id, events.sorted_ids);
+    return {events.repeated + stored.same, stored.reach ? std::nullopt : std::optional(last)};
 }
 
 void raise_duplicates(std::string_view instance_id, int64 execution_id, int64 duplicates) {
@@ -149,20 +154,14 @@ void raise_duplicates(std::string_view instance_id, int64 execution_id, int64 du
               "Use event ids that this execution does not have yet.");
 }
 
-void refuse_duplicates(store::Tables& tables, std::string_view instance_id, int64 execution_id,
-                       const CheckedEvents& events) {
-    const int64 duplicates = count_duplicates(tables, instance_id, execution_id, events);
-    if (duplicates > 0) {
-        raise_duplicates(instance_id, execution_id, duplicates);
-    }
-}
-
 void append_history(store::Tables& tables, std::string_view instance_id, int64 execution_id,
                     const CheckedEvents& events) {
     // A fetch that finds the instance without history may set its messages aside. The exclusion
     // keeps it from doing so while the history is being written.
     pg::lock_instance(tables.hub.schema, core::instance_key(instance_id));
-    store::hold_instance(tables, instance_id);
+    store::extend_instance(
+        tables, instance_id,
+        events.count > 0 ? std::optional(events.sorted_ids.front()) : std::nullopt);
     const int64 now = pg::server_now_ms();
     (void)store::upsert_execution(tables, instance_id, execution_id,
                                   {.status = std::nullopt,
@@ -170,7 +169,11 @@ void append_history(store::Tables& tables, std::string_view instance_id, int64 e
                                    .pin = std::nullopt,
                                    .renew = events.count > 0},  // against its removal
                                   now);
-    refuse_duplicates(tables, instance_id, execution_id, events);
+    const Addition addition =
+        examine_addition(tables, instance_id, execution_id, events, std::nullopt);
+    if (addition.duplicates > 0) {
+        raise_duplicates(instance_id, execution_id, addition.duplicates);
+    }
     if (events.count > 0) {
         store::insert_events(tables, instance_id, execution_id, events.rows, now);
     }

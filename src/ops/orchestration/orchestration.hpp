@@ -142,17 +142,18 @@ struct CheckedEvents {
 };
 CheckedEvents checked_events(const char* path, Jsonb* value);
 
-// How many of the events cannot be stored, because their ids are not new. All that write history of
-// an instance hold its exclusion: with it, what is not stored now stays so.
-int64 count_duplicates(store::Tables& tables, std::string_view instance_id, int64 execution_id,
-                       const CheckedEvents& events);
+// How many of the events cannot be stored, because their ids are not new, and where the history
+// ends with them, if that is known. All that write history of an instance hold its exclusion: with
+// it, what is not stored now stays so. known_end: the last event, if the caller knows it.
+struct Addition {
+    int64 duplicates;
+    std::optional<int64> last_event_id;
+};
+Addition examine_addition(store::Tables& tables, std::string_view instance_id, int64 execution_id,
+                          const CheckedEvents& events, std::optional<int64> known_end);
 // Raises QB005.
 [[noreturn]] void raise_duplicates(std::string_view instance_id, int64 execution_id,
                                    int64 duplicates);
-
-// The same if there is one.
-void refuse_duplicates(store::Tables& tables, std::string_view instance_id, int64 execution_id,
-                       const CheckedEvents& events);
 
 void append_history(store::Tables& tables, std::string_view instance_id, int64 execution_id,
                     const CheckedEvents& events);

@@ -51,8 +51,8 @@ std::string_view abandon_orchestration_item(store::Tables& tables,
     enter(tables, {.orchestrator_queue = true, .instance_locks = true}, clock);
     const HeldTurn held = hold_turn(tables, token, clock);
     if (!held.lock) {
-        raise_lock_lost(tables, "Invalid lock token", token.value_or(""), held.fault,
-                        held.locked_until);
+        raise_lock_lost(tables, store::Queue::kOrchestrator, "Invalid lock token",
+                        token.value_or(""), held.fault, held.locked_until);
     }
     store::release_leased(
         tables, held.lock->instance_key, held.lock->lock_no, ignore_attempt,
@@ -70,8 +70,9 @@ void renew_orchestration_item_lock(store::Tables& tables, std::optional<std::str
     enter(tables, {.instance_locks = true}, clock);
     const HeldTurn held = hold_turn(tables, token, clock);
     if (held.fault != core::LeaseFault::kNone) {
-        raise_lock_lost(tables, "Lock token invalid, expired, or already released",
-                        token.value_or(""), held.fault, held.locked_until);
+        raise_lock_lost(tables, store::Queue::kOrchestrator,
+                        "Lock token invalid, expired, or already released", token.value_or(""),
+                        held.fault, held.locked_until);
     }
     store::set_turn_deadline(tables, *held.lock,
                              extension.deadline(clock->now(), held.locked_until));

@@ -186,15 +186,17 @@ std::optional<std::string_view> kv_json(store::Tables& tables, std::string_view 
     return std::string_view(out->data, static_cast<std::size_t>(out->len));
 }
 
-// The history of the current execution, without what the caller has cached. The lock's hint is
-// believed only if the history reaches as far as it says.
+// The history of the current execution, without what the caller has cached. Unless the lock's hint
+// is exact, it is believed only if the history reaches as far as it says.
 void read_current_history(const TurnSource& from, std::string_view instance_id,
                           const core::CacheHint& cache, View* view) {
     const int64 execution_id = view->instance->current_execution_id;
     const auto& owner = from.request.cache_owner;
     if (owner && cache.event > 0 &&
-        cache.owner == core::cache_owner(*owner, from.tables.hub.incarnation, execution_id)) {
-        view->last_event_id = store::last_event_id(from.tables, instance_id, execution_id);
+        cache.is_of(core::cache_owner(*owner, from.tables.hub.incarnation, execution_id))) {
+        view->last_event_id = cache.is_exact()
+                                  ? cache.event
+                                  : store::last_event_id(from.tables, instance_id, execution_id);
         if (view->last_event_id == cache.event) {
             view->history = "[]";
             view->history_after = cache.event;
@@ -215,7 +217,8 @@ std::span<const store::BatchMessage> visible_page(const TurnSource& from,
 
 View read_view(const TurnSource& from, std::string_view instance_id, const core::CacheHint& cache) {
     View view{};
-    view.instance = store::read_instance(from.tables, instance_id);
+    view.instance =
+        store::read_instance(from.tables, instance_id, asks_for_pins(from.request.versions));
     view.messages = visible_page(from, instance_id, PG_INT64_MIN);
     if (view.instance) {
         if (passes(from.request.versions, view.instance->pin)) {

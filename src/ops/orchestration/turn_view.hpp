@@ -15,7 +15,7 @@ struct TurnSource {
 
 // What is read after the exclusion, in one view.
 struct View {
-    std::optional<store::Instance> instance;
+    std::optional<store::Instance> instance;  // with its pin if the request asks for pins
     std::span<const store::BatchMessage> messages;
     std::optional<int64> history_execution;  // without an instance row: the latest with events
     store::Arrivals arrived;                 // likewise

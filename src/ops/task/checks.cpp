@@ -42,12 +42,13 @@ json::Value printed(Jsonb* value) {
 
 }  // namespace
 
-std::string_view checked_word(const char* path, std::string_view word, std::size_t most) {
+std::string_view checked_word(const Path& where, std::string_view word, std::size_t most) {
     const char* code = word.empty()         ? "empty"
                        : word.size() > most ? "too_long"
                        : has_control(word)  ? "bad_value"
                                             : nullptr;
     if (code != nullptr) {
+        const char* path = where.text();
         pg::raise(pg::kInvalidArgument,
                   psprintf("%s must have 1 to %zu bytes and no control characters", path, most),
                   pg::Facts(code).add("path", path).add("bytes", static_cast<int64>(word.size())),
@@ -58,9 +59,10 @@ std::string_view checked_word(const char* path, std::string_view word, std::size
     return word;
 }
 
-std::string_view checked_queue(const char* path, std::optional<std::string_view> queue) {
+std::string_view checked_queue(const Path& path, std::optional<std::string_view> queue) {
     if (!queue) {
-        pg::raise_invalid("null", path, psprintf("%s must not be null", path), "Pass a queue.");
+        pg::raise_invalid("null", path.text(), psprintf("%s must not be null", path.text()),
+                          "Pass a queue.");
     }
     return checked_word(path, *queue, kMaxQueue);
 }
@@ -106,10 +108,11 @@ bool is_body_too_long(const store::Hub& hub, Jsonb* body) {
            (static_cast<int64>(VARSIZE(body)) > most || pg::is_printed_longer(body, kMostPrinted));
 }
 
-Jsonb* checked_body(store::Tables& tables, const char* path, Jsonb* body) {
+Jsonb* checked_body(store::Tables& tables, const Path& where, Jsonb* body) {
     if (!is_body_too_long(tables, body)) {
         return body;
     }
+    const char* path = where.text();
     const int64 most = tables.hub.options[store::Option::kMaxBodyBytes];
     if (static_cast<int64>(VARSIZE(body)) > most) {
         pg::raise(pg::kInvalidArgument, psprintf("%s is too large", path),
@@ -150,12 +153,13 @@ bool is_operator(store::Tables& tables, Oid role) {
     return store::may_execute(tables, "revoke_lease", role);
 }
 
-void check_policy(const char* path, Jsonb* policy) {
+void check_policy(const Path& where, Jsonb* policy) {
     if (policy == nullptr) {
         return;
     }
     core::Policy unused;
     if (const auto fault = core::lay_over(printed(policy), &unused)) {
+        const char* path = where.text();
         const char* place = fault->path[0] == '\0' ? path : psprintf("%s.%s", path, fault->path);
         if (!fault->unknown.empty()) {
             const std::string_view key = decode(json::Value{json::Kind::kString, fault->unknown});

@@ -13,10 +13,9 @@
 //
 // A claim that names no queue proceeds in looks. The first opens kFirstQueues queues, beginning
 // behind those of the previous claim (shmem/rotation). With at most so many queues, tasks come in
-// the order of all; with more, priorities and times order the tasks within a look, and each queue
-// gets its turn. Looks follow until the request is filled, first at queues where a place has become
-// free lately. If kMostQueues queues were looked at and nothing was found, the claim ends, and the
-// session's next one continues there (Sweep): many queues may have no free place.
+// the order of all; with more, priorities and times order the tasks within a look. Looks follow
+// until the request is filled, first at queues where a place has become free lately. If a claim
+// finds nothing in kMostQueues queues, it ends, and the session's next one continues there (Sweep).
 #include "ops/task/claim_search.hpp"
 
 #include <algorithm>
@@ -320,9 +319,14 @@ struct Merge {
     }
 };
 
-void add_all(pg::List<store::HeldTask>* held, std::span<const store::HeldTask> more) {
-    for (const auto& task : more) {
-        held->add(task);
+// Adds all; an empty list takes them as they are.
+template <typename T>
+void add_all(pg::List<T>* all, std::span<const T> more) {
+    const auto count = static_cast<int>(more.size());
+    if (all->count == 0) {
+        *all = {const_cast<T*>(more.data()), count, count};
+    } else {
+        std::for_each(more.begin(), more.end(), [all](const T& task) { all->add(task); });
     }
 }
 
@@ -515,17 +519,13 @@ struct Search {
         lost = hold_merged(&merge, held.count + wanted, &held) || lost;
     }
 
-    // The next tasks of one stream.
     void hold_of_one(const store::TaskStream& stream, int wanted) {
         const auto* queue = limits->find(stream.queue, now);
         bool others = false;
         if (queue == nullptr) {
-            const auto more = store::acquire_heads(tables, stream, now, wanted,
-                                                   {request.worker, request.worker_instance},
-                                                   lender.lessor(), &others);
-            for (const auto& task : more) {
-                acquired.add(task);
-            }
+            add_all(&acquired, store::acquire_heads(tables, stream, now, wanted,
+                                                    {request.worker, request.worker_instance},
+                                                    lender.lessor(), &others));
         } else if (queue->places > 0) {
             const int max = static_cast<int>(std::min<int64>(wanted, queue->places));
             add_all(&held, store::hold_heads(tables, stream, now, max, &others));

@@ -13,6 +13,7 @@
 #include "ops/task/task.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
+#include "pg/jsonb.hpp"
 #include "pg/random.hpp"
 #include "store/queues.hpp"
 
@@ -22,24 +23,33 @@ namespace {
 
 namespace json = core::json;
 
+// In the order in which read_request looks them up.
 constexpr std::string_view kItemKeys[] = {
-    "queue",    "payload",         "task_id",         "kind",           "priority",
-    "delay_ms", "deadline_ms",     "available_at_ms", "policy",         "dedup_key",
-    "tags",     "dedup_window_ms", "capabilities",    "deadline_in_ms",
+    "queue",           "payload",     "priority",       "tags",
+    "capabilities",    "task_id",     "kind",           "delay_ms",
+    "available_at_ms", "deadline_ms", "deadline_in_ms", "dedup_key",
+    "dedup_window_ms", "policy",
 };
 
-const char* path_of(const TaskRequest& request, const char* member) {
-    return request.path == nullptr ? psprintf("p_%s", member)
-                                   : psprintf("%s.%s", request.path, member);
+Path path_of(const TaskRequest& request, const char* member) {
+    return request.path ? request.path->member(member) : Path(psprintf("p_%s", member));
 }
 
 void check_not_negative(const TaskRequest& request, const char* member,
                         std::optional<int64> value) {
     if (value && *value < 0) {
-        const char* path = path_of(request, member);
+        const char* path = path_of(request, member).text();
         pg::raise(pg::kInvalidArgument, psprintf("%s must not be negative", path),
                   pg::Facts("out_of_range").add("path", path).add("value", *value),
                   "Pass milliseconds.");
+    }
+}
+
+// Most batches are in order already: to see that takes less than to sort them.
+template <typename T, typename Less>
+void sort_if_needed(T* begin, T* end, Less less) {
+    if (!std::is_sorted(begin, end, less)) {
+        std::sort(begin, end, less);
     }
 }
 
@@ -235,13 +245,19 @@ struct ItemMembers {
     static constexpr std::size_t kMost = 24;
     std::span<const std::string_view> keys;
     std::optional<json::Value> found[kMost]{};
-    const char* path;
+    const Path& path;
+    mutable std::size_t next = 0;  // behind the one that was asked for last
 
     // No value for one that may not be there.
     const std::optional<json::Value>& operator[](std::string_view key) const {
         static constexpr std::optional<json::Value> kAbsent;
-        const auto* at = std::find(keys.data(), keys.data() + keys.size(), key);
-        return at == keys.data() + keys.size() ? kAbsent : found[at - keys.data()];
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            next = next < keys.size() ? next : 0;
+            if (keys[next++] == key) {
+                return found[next - 1];
+            }
+        }
+        return kAbsent;
     }
     std::optional<std::string_view> text(const char* key) const {
         return string_of((*this)[key], key, path);
@@ -249,46 +265,67 @@ struct ItemMembers {
     std::optional<int64> number(const char* key) const { return int_of((*this)[key], key, path); }
 };
 
+// A member as jsonb, null for one that is not there: as it is stored, if that is known, so that it
+// need not be read again.
+Jsonb* body_of(const std::optional<json::Value>& member, const char* key,
+               const JsonbValue* stored) {
+    if (!member) {
+        return nullptr;
+    }
+    if (stored == nullptr) {
+        return DatumGetJsonbP(pg::jsonb_datum(member->text));
+    }
+    auto value = pg::any_member(*stored, key);
+    return JsonbValueToJsonb(&*value);
+}
+
+// The same, and null for a JSON null.
+Jsonb* object_of(const ItemMembers& members, const char* key, const JsonbValue* stored) {
+    const auto& member = members[key];
+    return member && member->kind == json::Kind::kNull ? nullptr : body_of(member, key, stored);
+}
+
 }  // namespace
 
-TaskRequest read_request(json::Value item, const char* path,
-                         std::span<const std::string_view> keys) {
+TaskRequest read_request(json::Value item, const Path& path, std::span<const std::string_view> keys,
+                         const JsonbValue* stored) {
     if (item.kind != json::Kind::kObject) {
-        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
+        pg::raise_invalid("not_an_object", path.text(),
+                          psprintf("%s is not a JSON object", path.text()),
                           "Pass objects with at least a queue.");
     }
     Assert(keys.size() <= ItemMembers::kMost);
     ItemMembers members{.keys = keys, .path = path};
     find_members(item, path, keys, members.found);
-    const auto priority = members.number("priority").value_or(0);
-    Jsonb* tags = jsonb_of(members["tags"]);
-    const auto capabilities = texts_of(members["capabilities"], "capabilities", path);
-    TaskRequest request{
-        .path = path,
-        .id = uuid_of(members["task_id"], "task_id", path),
-        .queue = checked_queue(psprintf("%s.queue", path), members.text("queue")),
-        .kind = members.text("kind").value_or(""),
-        .priority = static_cast<int32>(std::clamp<int64>(priority, 0, core::kMaxPriority)),
-        .delay_ms = members.number("delay_ms").value_or(0),
-        .available_at = members.number("available_at_ms"),
-        .deadline = members.number("deadline_ms"),
-        .deadline_in_ms = members.number("deadline_in_ms"),
-        .capabilities = capabilities
-                            ? checked_capabilities(psprintf("%s.capabilities", path), *capabilities)
-                            : std::span<const std::string_view>(),
-        .dedup_key = members.text("dedup_key"),
-        .dedup_window_ms = members.number("dedup_window_ms").value_or(kDedupWindowMs),
-        .payload = nullptr,
-        .tags = tags != nullptr ? tags : DatumGetJsonbP(pg::jsonb_datum("{}")),
-        .policy = jsonb_of(members["policy"])};
+    const auto& queue = members["queue"];
     const auto& payload = members["payload"];
-    request.payload = payload ? DatumGetJsonbP(pg::jsonb_datum(payload->text)) : nullptr;
-    return request;
+    const auto priority = members.number("priority").value_or(0);
+    Jsonb* tags = object_of(members, "tags", stored);
+    const auto& listed = members["capabilities"];
+    const auto capabilities = listed ? texts_of(listed, "capabilities", path.text())
+                                     : std::optional<std::span<const std::string_view>>();
+    return {.path = path,
+            .id = uuid_of(members["task_id"], "task_id", path),
+            .queue = checked_queue(path.member("queue"), string_of(queue, "queue", path)),
+            .kind = members.text("kind").value_or(""),
+            .priority = static_cast<int32>(std::clamp<int64>(priority, 0, core::kMaxPriority)),
+            .delay_ms = members.number("delay_ms").value_or(0),
+            .available_at = members.number("available_at_ms"),
+            .deadline = members.number("deadline_ms"),
+            .deadline_in_ms = members.number("deadline_in_ms"),
+            .capabilities = capabilities ? checked_capabilities(path.member("capabilities").text(),
+                                                                *capabilities)
+                                         : std::span<const std::string_view>(),
+            .dedup_key = members.text("dedup_key"),
+            .dedup_window_ms = members.number("dedup_window_ms").value_or(kDedupWindowMs),
+            .payload = body_of(payload, "payload", stored),
+            .tags = tags != nullptr ? tags : pg::empty_object(),
+            .policy = object_of(members, "policy", stored)};
 }
 
 void check_deadline(const TaskRequest& request, int64 now) {
     if (request.deadline && *request.deadline <= now) {
-        const char* path = path_of(request, "deadline_ms");
+        const char* path = path_of(request, "deadline_ms").text();
         pg::raise(pg::kInvalidArgument, psprintf("%s lies in the past", path),
                   pg::Facts("out_of_range").add("path", path).add("value", *request.deadline),
                   "Pass an instant after now, in milliseconds since 1970.");
@@ -310,7 +347,7 @@ std::span<const int32> prepare_queues(store::Tables& tables,
     for (std::size_t i = 0; i < requests.size(); ++i) {
         order[i] = i;
     }
-    std::sort(order, order + requests.size(), [requests](std::size_t a, std::size_t b) {
+    sort_if_needed(order, order + requests.size(), [requests](std::size_t a, std::size_t b) {
         return by_set(*requests[a], *requests[b]);
     });
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -339,7 +376,11 @@ std::span<const int32> prepare_queues(store::Tables& tables,
     return {sets, requests.size()};
 }
 
-void check_tags(const char* path, Jsonb* tags) {
+void check_tags(const Path& where, Jsonb* tags) {
+    if (tags != nullptr && JB_ROOT_IS_OBJECT(tags) && JB_ROOT_COUNT(tags) == 0) {
+        return;
+    }
+    const char* path = where.text();
     const auto object = checked_object(path, tags);
     json::Members members(object);
     std::string_view key;
@@ -353,6 +394,7 @@ void check_tags(const char* path, Jsonb* tags) {
 }
 
 void check_request(store::Tables& tables, const TaskRequest& request) {
+    check_new_id(path_of(request, "task_id"), request.id);
     if (!request.kind.empty()) {
         (void)checked_word(path_of(request, "kind"), request.kind);
     }
@@ -363,7 +405,7 @@ void check_request(store::Tables& tables, const TaskRequest& request) {
     check_not_negative(request, "available_at_ms", request.available_at);
     check_not_negative(request, "dedup_window_ms", request.dedup_window_ms);
     if (request.deadline_in_ms && *request.deadline_in_ms <= 0) {
-        const char* path = path_of(request, "deadline_in_ms");
+        const char* path = path_of(request, "deadline_in_ms").text();
         pg::raise(pg::kInvalidArgument, psprintf("%s must be above 0", path),
                   pg::Facts("out_of_range").add("path", path).add("value", *request.deadline_in_ms),
                   "Pass milliseconds from now.");
@@ -375,18 +417,22 @@ void check_request(store::Tables& tables, const TaskRequest& request) {
     (void)checked_body(tables, path_of(request, "payload"), request.payload);
 }
 
-TaskRequest read_request(store::Tables& tables, json::Value item, const char* path) {
-    const TaskRequest request = read_request(item, path, kItemKeys);
+TaskRequest read_request(store::Tables& tables, json::Value item, const Path& path,
+                         const JsonbValue* stored) {
+    const TaskRequest request = read_request(item, path, kItemKeys, stored);
     check_request(tables, request);
     return request;
 }
 
 std::span<const TaskRequest> read_requests(store::Tables& tables, const JsonArray& items) {
     auto* requests = static_cast<TaskRequest*>(palloc(sizeof(TaskRequest) * (items.count + 1)));
-    json::Elements elements(items.array);
-    json::Value element;
-    for (std::size_t i = 0; elements.next(element); ++i) {
-        requests[i] = read_request(tables, element, psprintf("p_tasks[%zu]", i));
+    if (items.count > 0) {
+        json::Elements elements(items.array);
+        pg::each_element(items.stored, [&](const JsonbValue& stored, std::size_t i) {
+            json::Value element;
+            (void)elements.next(element);
+            requests[i] = read_request(tables, element, {"p_tasks", i}, &stored);
+        });
     }
     return {requests, items.count};
 }
@@ -422,10 +468,10 @@ std::span<const CreatedTask> create_tasks(store::Tables& tables,
     }
     const std::span<Work*> all(order, count);
     // Each kind of row in one order for all calls, so that no two batches wait for each other.
-    std::sort(order, order + count, by_key);
+    sort_if_needed(order, order + count, by_key);
     hold_keys(tables, all, clock);
     find_sets(tables, all, clock->now());
-    std::sort(order, order + count, by_id);
+    sort_if_needed(order, order + count, by_id);
     for (Work* work : all) {
         if (is_to_insert(*work) && work->request->id) {
             insert_one(tables, work, clock->now());

@@ -231,11 +231,11 @@ namespace {
 std::span<TaskHold> hold_in_order(store::Tables& tables, std::span<const pg_uuid_t> ids,
                                   std::span<const std::optional<store::Membership>> memberships,
                                   pg::Clock* clock) {
-    pg::List<TaskHold> held;
+    auto* held = static_cast<TaskHold*>(palloc(sizeof(TaskHold) * (ids.size() + 1)));
     pg::List<store::SeenTask> present;
     pg::List<int> places;  // of those in held
     for (std::size_t i = 0; i < ids.size(); ++i) {
-        held.add({ids[i], std::nullopt});
+        held[i] = {ids[i], std::nullopt};
         if (memberships[i]) {
             present.add({ids[i], memberships[i]->tid});
             places.add(static_cast<int>(i));
@@ -247,16 +247,16 @@ std::span<TaskHold> hold_in_order(store::Tables& tables, std::span<const pg_uuid
         for (const store::Task& task : some) {
             const int place = places.items[next++];
             check_membership(task, *memberships[static_cast<std::size_t>(place)]);
-            held.items[place].task = task;
+            held[place].task = task;
         }
         if (next < present.count) {
             // Another transaction has the next one, or has deleted it.
             const int place = places.items[next++];
-            held.items[place].task = wait_for_task(
-                tables, held.items[place].id, *memberships[static_cast<std::size_t>(place)], clock);
+            held[place].task = wait_for_task(tables, held[place].id,
+                                             *memberships[static_cast<std::size_t>(place)], clock);
         }
     }
-    return {held.items, static_cast<std::size_t>(held.count)};
+    return {held, ids.size()};
 }
 
 }  // namespace

@@ -122,11 +122,10 @@ void explain_lack_of_workers(store::Tables& tables, const store::TaskView& task,
     if (needs) {
         appendStringInfo(detail, "\"capabilities\":%s", task.missing);
     }
-    const auto own = wakeups::channel_waiters(store::queue_channel(tables, task.queue));
-    if (own) {
-        const int64 waiters =
-            *own + wakeups::channel_waiters(store::all_queues_channel(tables)).value_or(0);
-        appendStringInfo(detail, "%s\"waiting_sessions\":" INT64_FORMAT, needs ? "," : "", waiters);
+    if (const auto waiters = wakeups::count_waiters(
+            {store::queue_channel(tables, task.queue), store::all_queues_channel(tables)})) {
+        appendStringInfo(detail, "%s\"waiting_sessions\":" INT64_FORMAT, needs ? "," : "",
+                         *waiters);
     }
     out->add(needs ? "capabilities_needed" : "claimable",
              detail->len == 0 ? nullptr : psprintf("{%s}", detail->data));
@@ -264,7 +263,7 @@ std::span<const Reason> explain_claim(store::Tables& tables, const pg_uuid_t& id
 
 std::span<const store::TaskProblem> check_tasks(store::Tables& tables,
                                                 std::optional<pg_uuid_t> flow) {
-    return store::check_tasks(tables, flow);
+    return store::check_tasks(tables, {.flow = flow, .newest = std::nullopt});
 }
 
 }  // namespace belay::ops

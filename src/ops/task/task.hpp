@@ -28,14 +28,14 @@ inline constexpr std::size_t kMaxQueue = 64;
 inline constexpr std::size_t kMaxMessage = 8192;
 
 // A queue, a worker or the like: bytes within the limits, no control characters. QB006.
-std::string_view checked_word(const char* path, std::string_view word, std::size_t most = kMaxWord);
-std::string_view checked_queue(const char* path, std::optional<std::string_view> queue);
+std::string_view checked_word(const Path& path, std::string_view word, std::size_t most = kMaxWord);
+std::string_view checked_queue(const Path& path, std::optional<std::string_view> queue);
 // Capabilities, sorted and each once: at most 256 with 4096 bytes, no comma, no blank.
 std::span<const std::string_view> checked_capabilities(const char* path,
                                                        std::span<const std::string_view> tokens);
 // A body within the hub's max_body_bytes, that can be printed. QB006.
 bool is_body_too_long(const store::Hub& hub, Jsonb* body);
-Jsonb* checked_body(store::Tables& tables, const char* path, Jsonb* body);
+Jsonb* checked_body(store::Tables& tables, const Path& path, Jsonb* body);
 int64 checked_lease_ms(std::optional<int64> value);
 // A numeric from 0 to 100.
 Datum checked_percent(const char* path, Datum value);
@@ -46,7 +46,7 @@ bool is_operator(store::Tables& tables, Oid role);
 // ---- Policies ----
 
 // Refuses what is no policy. QB006.
-void check_policy(const char* path, Jsonb* policy);
+void check_policy(const Path& path, Jsonb* policy);
 // The policy of a task: its own over its queue's over the built-in one.
 core::Policy policy_of(store::Tables& tables, const store::Task& task);
 
@@ -188,7 +188,7 @@ void find_void_leases(store::Tables& tables);
 pg_uuid_t make_id(int64 now);
 
 struct TaskRequest {
-    const char* path;  // of the item; empty for arguments
+    std::optional<Path> path;  // of the item; none for arguments
     std::optional<pg_uuid_t> id;
     std::string_view queue;
     std::string_view kind;
@@ -206,11 +206,13 @@ struct TaskRequest {
 };
 inline constexpr int64 kDedupWindowMs = int64{24} * 3600 * 1000;
 
-// Reads an item that has at most these keys; those that are not a task's are the caller's.
-TaskRequest read_request(core::json::Value item, const char* path,
-                         std::span<const std::string_view> keys);
+// Reads an item that has at most these keys; those that are not a task's are the caller's. Bodies
+// are taken from the item as it is stored, if that is known.
+TaskRequest read_request(core::json::Value item, const Path& path,
+                         std::span<const std::string_view> keys,
+                         const JsonbValue* stored = nullptr);
 // Tags are a flat object of strings. QB006.
-void check_tags(const char* path, Jsonb* tags);
+void check_tags(const Path& path, Jsonb* tags);
 void check_deadline(const TaskRequest& request, int64 now);
 // The deadline of a task that is created now; of two, the earlier.
 std::optional<int64> deadline_of(const TaskRequest& request, int64 now);
@@ -221,7 +223,8 @@ std::span<const int32> prepare_queues(store::Tables& tables,
 // Checks what does not need the clock. QB006.
 void check_request(store::Tables& tables, const TaskRequest& request);
 // An item of create_tasks, checked.
-TaskRequest read_request(store::Tables& tables, core::json::Value item, const char* path);
+TaskRequest read_request(store::Tables& tables, core::json::Value item, const Path& path,
+                         const JsonbValue* stored = nullptr);
 // The items of create_tasks.
 std::span<const TaskRequest> read_requests(store::Tables& tables, const JsonArray& items);
 

@@ -4,7 +4,8 @@
 //          store::worker_readiness
 // Touches  nothing
 // Locks    nothing while it sleeps
-// Raises   QB006 bad queue or timeout, 42501, 25001 inside a transaction block
+// Raises   QB006 bad queue or timeout, 42501, 25001 inside a transaction block; for the hub of a
+//          qualified queue QB002 if there is none, QB017 if it is elsewhere
 #include "ops/wait/wait_for_work.hpp"
 
 #include <algorithm>
@@ -20,7 +21,6 @@
 #include "pg/list.hpp"
 #include "pg/scopes.hpp"
 #include "store/flow_reads.hpp"
-#include "store/grants.hpp"
 #include "store/readiness.hpp"
 #include "store/task_reads.hpp"
 
@@ -32,29 +32,6 @@ constexpr int kMaxLeases = 4096;  // that one look reads
 constexpr int kMaxReady = 64;     // that one look counts
 constexpr int64 kFirstPollMs = 20;
 constexpr int64 kLongestPollMs = 500;
-
-struct TopicWord {
-    const char* word;
-    wakeups::Topic topic;
-    bool named;
-    const char* verb;                  // a role that may call it may wait
-    const char* other_verb = nullptr;  // or this one
-};
-
-constexpr TopicWord kTopics[] = {
-    {"orchestrator", wakeups::Topic::kOrchestrator, false, "fetch_orchestration_item"},
-    {"worker", wakeups::Topic::kWorker, false, "fetch_work_item"},
-    {"instance", wakeups::Topic::kInstance, true, "get_instance_info"},
-    {"owner", wakeups::Topic::kOwner, true, "fetch_work_item"},
-    {"outbox", wakeups::Topic::kOutbox, false, "read_events", "browse_events"},
-    {"queue", wakeups::Topic::kQueue, true, "claim_tasks"},
-    {"task", wakeups::Topic::kTask, true, "get_task"},
-    {"flow", wakeups::Topic::kFlow, true, "get_flow"},
-};
-
-constexpr const char* kQueueWords =
-    "Queues are orchestrator, worker, outbox, queue:<name>, queue:*, instance:<id>, task:<id>, "
-    "flow:<id> and owner:<id>.";
 
 // ---------------------------------------------------------------- what a session saw of instances
 
@@ -82,7 +59,7 @@ struct Parts {
 struct Seen {
     wakeups::Channel channel;
     Parts read;
-    Parts reported;     // as the instance was when a wait reported a change of it
+    Parts reported;     // as it was when a wait reported a change of it
     bool has_reported;  // and the session has read nothing of it since
 };
 
@@ -133,67 +110,61 @@ Parts* see_part(const wakeups::Channel& channel) {
     return &seen->read;
 }
 
-// What has become of the task since the session saw it. Every lease that is lost has an epoch of
-// its own, so one that was lost before is not reported.
-std::optional<wakeups::Reason> change_of_task(store::Tables& tables, const WaitQueue& queue) {
-    const auto* seen =
-        static_cast<Seen*>(hash_search(seen_table(), &queue.channel, HASH_FIND, nullptr));
-    if (seen == nullptr) {
-        return std::nullopt;
+// As they are now; none: there is no such row.
+std::optional<Parts> present_parts(store::Tables& tables, const WaitQueue& queue) {
+    if (queue.topic == wakeups::Topic::kInstance) {
+        const auto mark = store::read_mark(tables, queue.name);
+        return mark ? std::optional(Parts{mark->custom_status_version, mark->execution_id,
+                                          core::fnv1a64(mark->status)})
+                    : std::nullopt;
     }
-    const auto mark = store::read_task_mark(tables, queue.name);
-    if (!mark || seen->read.was_absent()) {
-        const bool changed = mark ? seen->read.was_absent() : seen->read.was_present();
-        return changed ? std::optional(wakeups::Reason::kChanged) : std::nullopt;
-    }
-    if (seen->read.execution_id == mark->epoch && seen->read.status == core::fnv1a64(mark->state)) {
-        return std::nullopt;
-    }
-    if (mark->state == core::name_of(core::TaskState::kCancelled)) {
-        return wakeups::Reason::kCancelled;
-    }
-    const auto last = wakeups::last_change(queue.channel);
-    return last && last->mark > seen->read.execution_id ? last->reason : wakeups::Reason::kChanged;
-}
-
-// Whether the flow is no longer as the session saw it. One it never looked at is not new.
-bool is_changed_flow(store::Tables& tables, const WaitQueue& queue) {
-    const auto* seen =
-        static_cast<Seen*>(hash_search(seen_table(), &queue.channel, HASH_FIND, nullptr));
-    if (seen == nullptr) {
-        return false;
+    if (queue.topic == wakeups::Topic::kTask) {
+        const auto mark = store::read_task_mark(tables, queue.name);
+        return mark ? std::optional(Parts{kNotSeen, mark->epoch, core::fnv1a64(mark->state)})
+                    : std::nullopt;
     }
     const auto id = parse_uuid(queue.name);
     const auto revision = id ? store::flow_revision(tables, *id) : std::nullopt;
-    if (!revision) {
-        return seen->read.was_present();  // deleted since
-    }
-    return seen->read.was_absent() || seen->read.status != core::fnv1a64(*revision);
+    return revision ? std::optional(Parts{kNotSeen, 0, core::fnv1a64(*revision)}) : std::nullopt;
 }
 
-// Whether the instance is no longer as the session saw it. One it never looked at is not new.
-bool is_changed(store::Tables& tables, const WaitQueue& queue) {
+bool is_changed(const Parts& read, const std::optional<Parts>& present) {
+    if (!present) {
+        return read.was_present();  // deleted since
+    }
+    return read.was_absent() ||
+           (read.custom_status_version >= 0 &&
+            read.custom_status_version != present->custom_status_version) ||
+           (read.execution_id >= 0 &&
+            (read.execution_id != present->execution_id || read.status != present->status));
+}
+
+// What has become of a task that the session saw. Every lease that is lost has an epoch of its own,
+// so one that was lost before is not reported.
+wakeups::Reason reason_of(const WaitQueue& queue, const Parts& read, const Parts& present) {
+    if (present.status == core::fnv1a64(core::name_of(core::TaskState::kCancelled))) {
+        return wakeups::Reason::kCancelled;
+    }
+    const auto last = wakeups::last_change(queue.channel);
+    return last && last->mark > read.execution_id ? last->reason : wakeups::Reason::kChanged;
+}
+
+// Whether what is watched is no longer as the session saw it, and why. What it never looked at is
+// not new.
+std::optional<wakeups::Reason> change_of(store::Tables& tables, const WaitQueue& queue) {
     auto* seen = static_cast<Seen*>(hash_search(seen_table(), &queue.channel, HASH_FIND, nullptr));
     if (seen == nullptr) {
-        return false;
+        return std::nullopt;
     }
-    const auto mark = store::read_mark(tables, queue.name);
-    const Parts present =
-        mark ? Parts{mark->custom_status_version, mark->execution_id, core::fnv1a64(mark->status)}
-             : Parts{kSeenAbsent, kSeenAbsent, 0};
-    const Parts& read = seen->read;
-    const bool changed =
-        mark ? read.was_absent() ||
-                   (read.custom_status_version >= 0 &&
-                    read.custom_status_version != present.custom_status_version) ||
-                   (read.execution_id >= 0 &&
-                    (read.execution_id != present.execution_id || read.status != present.status))
-             : read.was_present();  // deleted since
-    if (changed) {
-        seen->reported = present;
-        seen->has_reported = true;
+    const auto present = present_parts(tables, queue);
+    if (!is_changed(seen->read, present)) {
+        return std::nullopt;
     }
-    return changed;
+    seen->reported = present.value_or(Parts{kSeenAbsent, kSeenAbsent, 0});
+    seen->has_reported = true;
+    return queue.topic == wakeups::Topic::kTask && present && seen->read.was_present()
+               ? reason_of(queue, seen->read, *present)
+               : wakeups::Reason::kChanged;
 }
 
 // ---------------------------------------------------------------- looking at the tables
@@ -247,18 +218,10 @@ Found probe_queue(store::Tables& tables, const WaitQueue& queue, const wakeups::
                  .all_leases = false,
                  .leases = {},
                  .complete = true}};
-    if (queue.topic == wakeups::Topic::kInstance) {
-        found.items = is_changed(tables, queue) ? 1 : 0;
-        return found;
-    }
-    if (queue.topic == wakeups::Topic::kTask) {
-        const auto change = change_of_task(tables, queue);
+    if (is_watched(queue.topic)) {
+        const auto change = change_of(tables, queue);
         found.items = change ? 1 : 0;
         found.reason = change.value_or(found.reason);
-        return found;
-    }
-    if (queue.topic == wakeups::Topic::kFlow) {
-        found.items = is_changed_flow(tables, queue) ? 1 : 0;
         return found;
     }
     if (queue.topic == wakeups::Topic::kOwner) {
@@ -301,7 +264,8 @@ wakeups::Reason reason_of_absence(Oid schema) {
 }
 
 // Looks at one queue in a transaction of its own.
-Found look(Oid schema, const WaitQueue& queue, const wakeups::Tending& tending) {
+Found look(const WaitQueue& queue, const wakeups::Tending& tending) {
+    const Oid schema = queue.channel.hub;
     Found found{};
     AcceptInvalidationMessages();
     PushActiveSnapshot(GetTransactionSnapshot());
@@ -329,7 +293,8 @@ struct Standing {
     bool paused;
     wakeups::Reason absence;  // if it is gone
 };
-Standing standing_of(Oid schema, const WaitQueue& queue) {
+Standing standing_of(const WaitQueue& queue) {
+    const Oid schema = queue.channel.hub;
     AcceptInvalidationMessages();
     PushActiveSnapshot(GetTransactionSnapshot());
     const store::Hub* hub = store::find_hub(schema, true);
@@ -342,11 +307,30 @@ Standing standing_of(Oid schema, const WaitQueue& queue) {
 // ---------------------------------------------------------------- waiting with shared memory
 
 struct Wait {
-    Oid schema;
     std::span<const WaitQueue> queues;
-    int64 end;      // ms
-    bool can_move;  // Citus has distributed the hub: no wake-up reports that it leaves
+    int64 end;            // ms
+    bool can_move;        // Citus has distributed a hub: no wake-up reports that it leaves
+    bool has_other_hubs;  // the queues belong to several hubs
+    // With several hubs: the version at which this session has found a queue empty; 0: it has not.
+    uint64* empty_since;
 };
+
+// The client fetches from the hub that a wait returns only. So that the next wait does not read the
+// tables of all the others, the session remembers that it has found them empty.
+void note_empty(const Wait& wait, std::size_t i, uint64 version) {
+    const auto topic = wait.queues[i].topic;
+    if (wait.has_other_hubs && !is_watched(topic) && topic != wakeups::Topic::kOwner) {
+        wait.empty_since[i] = version;
+    }
+}
+
+void remember_empty_queues(const Wait& wait, const WaitResult& result) {
+    for (std::size_t i = 0; wait.has_other_hubs && i < wait.queues.size(); ++i) {
+        if (wait.empty_since[i] != 0 && wait.queues[i].word != result.queue) {
+            wakeups::remember_seen(wait.queues[i].channel, wait.empty_since[i]);
+        }
+    }
+}
 
 WaitResult woken_by(const Wait& wait, int index, wakeups::Reason reason) {
     return {wait.queues[static_cast<std::size_t>(index)].word, reason};
@@ -357,19 +341,28 @@ std::optional<WaitResult> first_probe(const Wait& wait) {
     for (std::size_t i = 0; i < wait.queues.size(); ++i) {
         const WaitQueue& queue = wait.queues[i];
         const auto remembered = wakeups::take_remembered(queue.channel);
-        if (remembered) {
-            if (const auto moved =
-                    wakeups::moved_since(static_cast<int>(i), *remembered, pg::server_now_ms())) {
-                if (!standing_of(wait.schema, queue).paused) {
-                    wakeups::reported(static_cast<int>(i));
-                    return WaitResult{queue.word, *moved};
-                }
-                let_go();
+        const auto moved =
+            remembered ? wakeups::moved_since(static_cast<int>(i), *remembered, pg::server_now_ms())
+                       : std::nullopt;
+        if (remembered && !moved) {
+            note_empty(wait, i, *remembered);
+            continue;
+        }
+        // Of several hubs, only one that has work is returned: each costs its client a call.
+        if (moved && (!wait.has_other_hubs || queue.topic == wakeups::Topic::kOwner)) {
+            const Standing standing = standing_of(queue);
+            if (standing.gone) {
+                return WaitResult{queue.word, standing.absence};
             }
+            if (!standing.paused) {
+                wakeups::reported(static_cast<int>(i));
+                return WaitResult{queue.word, *moved};
+            }
+            let_go();
             continue;
         }
         const auto tending = wakeups::tend(static_cast<int>(i), pg::server_now_ms());
-        const Found found = look(wait.schema, queue, tending);
+        const Found found = look(queue, tending);
         if (found.hub_gone) {
             return WaitResult{queue.word, found.reason};
         }
@@ -379,6 +372,7 @@ std::optional<WaitResult> first_probe(const Wait& wait) {
         if (found.items > 0) {
             return WaitResult{queue.word, found.reason};
         }
+        note_empty(wait, i, tending.version);
     }
     return std::nullopt;
 }
@@ -396,7 +390,7 @@ Round tend_all(const Wait& wait) {
         const auto index = static_cast<int>(i);
         auto tending = wakeups::tend(index, pg::server_now_ms());
         if (tending.timekeeper && tending.must_probe) {
-            const Found found = look(wait.schema, queue, tending);
+            const Found found = look(queue, tending);
             if (found.hub_gone) {
                 round.result = WaitResult{queue.word, found.reason};
                 return round;
@@ -424,9 +418,17 @@ std::optional<WaitResult> result_of_move(const Wait& wait) {
     if (!wait.can_move) {
         return std::nullopt;
     }
-    const Standing standing = standing_of(wait.schema, wait.queues.front());
-    let_go();
-    return standing.gone ? std::optional(woken_by(wait, 0, standing.absence)) : std::nullopt;
+    for (std::size_t i = 0; i < wait.queues.size(); ++i) {
+        if (!wait.queues[i].shows_move) {
+            continue;
+        }
+        const Standing standing = standing_of(wait.queues[i]);
+        let_go();
+        if (standing.gone) {
+            return woken_by(wait, static_cast<int>(i), standing.absence);
+        }
+    }
+    return std::nullopt;
 }
 
 WaitResult sleep_with_shared_memory(const Wait& wait) {
@@ -436,7 +438,7 @@ WaitResult sleep_with_shared_memory(const Wait& wait) {
         }
         if (const auto woken = wakeups::woken()) {
             const auto& queue = wait.queues[static_cast<std::size_t>(woken->channel)];
-            const Standing standing = standing_of(wait.schema, queue);
+            const Standing standing = standing_of(queue);
             if (standing.gone) {
                 return woken_by(wait, woken->channel, standing.absence);
             }
@@ -477,7 +479,7 @@ WaitResult poll(const Wait& wait) {
     int64 pause = kFirstPollMs;
     while (true) {
         for (const WaitQueue& queue : wait.queues) {
-            const Found found = look(wait.schema, queue, kNothing);
+            const Found found = look(queue, kNothing);
             if (found.hub_gone) {
                 return {queue.word, found.reason};
             }
@@ -494,59 +496,13 @@ WaitResult poll(const Wait& wait) {
     }
 }
 
-[[noreturn]] void refuse_word(std::size_t index, std::string_view word) {
-    pg::raise(
-        pg::kInvalidArgument, psprintf("\"%s\" names no queue", pg::excerpt(word)),
-        pg::Facts("unknown_queue").add("path", psprintf("p_queues[%zu]", index)).add("value", word),
-        kQueueWords);
-}
-
-// The form in which ids of tasks are printed.
-bool is_uuid(std::string_view text) {
-    constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-    return text.size() == kForm.size() &&
-           std::equal(text.begin(), text.end(), kForm.begin(), [](char c, char form) {
-               return form == '-' ? c == '-' : (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-           });
-}
-
-WaitQueue checked_queue(const store::Hub& hub, std::size_t index, std::string_view word) {
-    const auto colon = word.find(':');
-    const std::string_view head = word.substr(0, colon);
-    const bool named = colon != std::string_view::npos;
-    for (const TopicWord& known : kTopics) {
-        if (head != known.word || named != known.named) {
-            continue;
-        }
-        const std::string_view name = named ? word.substr(colon + 1) : std::string_view();
-        if (named && name.empty()) {
-            break;
-        }
-        if (!store::may_execute(hub, known.verb, GetUserId()) &&
-            (known.other_verb == nullptr ||
-             !store::may_execute(hub, known.other_verb, GetUserId()))) {
-            ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                            errmsg("permission denied to wait for queue \"%s\"", pg::excerpt(word)),
-                            errhint("Ask the hub's owner to grant a level with belay.grant_hub.")));
-        }
-        // queue:* is the channel without a name; a task's has the usual form of its id.
-        const std::string_view key =
-            known.topic == wakeups::Topic::kQueue && name == "*" ? "" : name;
-        if ((known.topic == wakeups::Topic::kTask || known.topic == wakeups::Topic::kFlow) &&
-            !is_uuid(name)) {
-            break;
-        }
-        return {pg::c_string(word), known.topic, name,
-                wakeups::channel_of(hub.schema, known.topic, key)};
-    }
-    refuse_word(index, word);
-}
-
-// Warns of queues of tasks that never had a task.
+// Warns of queues of tasks that never had a task, of the hub itself only: a wait on many hubs must
+// not read a table of each.
 void notice_unused(const store::Hub& hub, std::span<const WaitQueue> queues) {
     pg::List<std::string_view> names;
     for (const WaitQueue& queue : queues) {
-        if (queue.topic == wakeups::Topic::kQueue && queue.name != "*") {
+        if (queue.topic == wakeups::Topic::kQueue && queue.name != "*" &&
+            queue.channel.hub == hub.schema) {
             names.add(queue.name);
         }
     }
@@ -559,30 +515,11 @@ void notice_unused(const store::Hub& hub, std::span<const WaitQueue> queues) {
     }
 }
 
-}  // namespace
-
-std::span<const WaitQueue> checked_queues(const store::Hub& hub, std::span<const Datum> words) {
-    if (words.empty() || words.size() > wakeups::kMaxChannels) {
-        pg::raise(pg::kInvalidArgument, "p_queues must name 1 to 64 queues",
-                  pg::Facts(words.empty() ? "empty" : "too_many")
-                      .add("path", "p_queues")
-                      .add("elements", static_cast<int64>(words.size())),
-                  kQueueWords);
-    }
-    auto* queues = static_cast<WaitQueue*>(palloc(sizeof(WaitQueue) * words.size()));
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        queues[i] = checked_queue(hub, i, words[i] == 0 ? "" : pg::text_view(words[i]));
-    }
-    return {queues, words.size()};
-}
-
-namespace {
-
 // A claim of all queues has left some of them to the next one: there may be work in those.
 std::optional<WaitResult> result_of_unfinished_claim(const Wait& wait) {
     for (const WaitQueue& queue : wait.queues) {
         if (queue.topic == wakeups::Topic::kQueue && queue.name == "*" &&
-            take_unfinished_claim(wait.schema)) {
+            take_unfinished_claim(queue.channel.hub)) {
             return WaitResult{queue.word, wakeups::Reason::kWork};
         }
     }
@@ -593,8 +530,13 @@ std::optional<WaitResult> result_of_unfinished_claim(const Wait& wait) {
 
 WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queues,
                          int64 timeout_ms) {
-    const Wait wait{hub.schema, queues, core::add_ms(pg::server_now_ms(), timeout_ms),
-                    hub.shards != nullptr};
+    const auto is_other = [&hub](const WaitQueue& queue) {
+        return queue.channel.hub != hub.schema;
+    };
+    const Wait wait{queues, core::add_ms(pg::server_now_ms(), timeout_ms),
+                    std::ranges::any_of(queues, &WaitQueue::shows_move),
+                    std::ranges::any_of(queues, is_other),
+                    static_cast<uint64*>(palloc0(sizeof(uint64) * queues.size()))};
     if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT) {
         elog(ERROR, "could not connect to SPI");
     }
@@ -612,6 +554,7 @@ WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queue
         const auto at_once = first_probe(wait);
         result = at_once ? *at_once : sleep_with_shared_memory(wait);
         wakeups::end_wait(!at_once && result.reason != wakeups::Reason::kTimeout);
+        remember_empty_queues(wait, result);
     } else {
         result = poll(wait);
     }

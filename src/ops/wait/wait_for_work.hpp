@@ -13,10 +13,13 @@ struct WaitQueue {
     wakeups::Topic topic;
     std::string_view name;  // after the colon
     wakeups::Channel channel;
+    bool shows_move;  // the wait looks by this queue whether its hub has left
 };
 
-// Reads the words and checks that the caller may take from, or read, each queue. QB006 for a word
-// that names no queue, 42501 for one beyond the caller's level.
+// Reads the words and checks that the caller may take from, or read, each queue. A word with the
+// name of a hub before it, "app_003.worker", is a queue of that hub, any other one of this hub.
+// QB006 for a word that names no queue, 42501 for one beyond the caller's level in its hub, QB002
+// and QB017 for a hub that is not here.
 std::span<const WaitQueue> checked_queues(const store::Hub& hub, std::span<const Datum> words);
 
 struct WaitResult {

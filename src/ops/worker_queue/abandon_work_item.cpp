@@ -15,8 +15,8 @@ void abandon_work_item(store::Tables& tables, std::optional<std::string_view> to
     enter(tables, {.worker_queue = true}, clock);
     const HeldWork held = hold_work(tables, token, clock);
     if (!held.row) {
-        raise_lock_lost(tables, "Invalid lock token or already acked", token.value_or(""),
-                        held.fault, held.locked_until);
+        raise_lock_lost(tables, store::Queue::kWorker, "Invalid lock token or already acked",
+                        token.value_or(""), held.fault, held.locked_until);
     }
     release_held(tables, held, delay_ms, ignore_attempt, reason, clock);
 }

@@ -21,7 +21,8 @@ store::WorkRow finish(store::Tables& tables, std::optional<std::string_view> tok
                       const std::optional<core::WorkToken>& parsed, pg::Clock* clock) {
     const HeldWork held = delete_or_hold(tables, token, parsed, clock);
     if (held.fault != core::LeaseFault::kNone) {
-        raise_lock_lost(tables, kDuroxideText, token.value_or(""), held.fault, held.locked_until);
+        raise_lock_lost(tables, store::Queue::kWorker, kDuroxideText, token.value_or(""),
+                        held.fault, held.locked_until);
     }
     counters::add(tables.hub.schema, counters::Queue::kWorker, counters::Counter::kAcked);
     return *held.row;

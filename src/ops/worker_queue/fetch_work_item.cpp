@@ -318,7 +318,7 @@ void try_session_row(Search* search, const store::Candidate& candidate, KnownSes
             lost_session = true;
             return false;
         }
-        const auto row = store::take(search->tables, candidate.key, grant);
+        const auto row = store::take(search->tables, candidate, grant);
         if (!row) {
             return false;
         }
@@ -362,7 +362,7 @@ void try_candidate(Search* search, Stream* stream) {
         return;  // another tag with the same hash
     }
     if (!candidate.session_id) {
-        if (const auto row = store::take(search->tables, candidate.key, search->grant())) {
+        if (const auto row = store::take(search->tables, candidate, search->grant())) {
             search->accept(*row);
         } else {
             search->lost_one = true;

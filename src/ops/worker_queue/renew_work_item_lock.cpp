@@ -37,7 +37,8 @@ store::WorkRow renewed(store::Tables& tables, std::optional<std::string_view> to
     }
     const HeldWork held = hold_work(tables, token, clock);
     if (held.fault != core::LeaseFault::kNone) {
-        raise_lock_lost(tables, kDuroxideText, token.value_or(""), held.fault, held.locked_until);
+        raise_lock_lost(tables, store::Queue::kWorker, kDuroxideText, token.value_or(""),
+                        held.fault, held.locked_until);
     }
     store::set_deadline(tables, held.row->key,
                         extension.deadline(clock->now(), held.row->lease.locked_until));

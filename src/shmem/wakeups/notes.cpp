@@ -17,6 +17,7 @@ namespace {
 
 enum class NoteKind : uint8 {
     kReady,
+    kTaken,
     kDue,
     kDueKnown,
     kLease,
@@ -49,13 +50,25 @@ constinit int note_size = 0;
 // undone.
 constinit int64 earliest_own_due = core::kNever;
 
+// The first rows that this transaction has made ready. Ids never come again, so those of
+// subtransactions that were undone may stay.
+struct ReadyRow {
+    Channel channel;
+    uint64 row;
+};
+constexpr int kMostReadyRows = 64;
+constinit ReadyRow ready_rows[kMostReadyRows] = {};
+constinit int ready_row_count = 0;
+
 Note* add_note(const Channel& channel, NoteKind kind) {
     constexpr int kLookBack = 4;
     const int level = GetCurrentTransactionNestLevel();
     if (note_count == 0) {
         earliest_own_due = core::kNever;
+        ready_row_count = 0;
     }
-    const bool countable = kind == NoteKind::kReady || kind == NoteKind::kHeld;
+    const bool countable =
+        kind == NoteKind::kReady || kind == NoteKind::kTaken || kind == NoteKind::kHeld;
     for (int i = note_count - 1; countable && i >= 0 && i >= note_count - kLookBack; --i) {
         if (notes[i].kind == kind && notes[i].level == level && notes[i].channel == channel) {
             return &notes[i];
@@ -145,6 +158,7 @@ int64 apply(const Note& note, const Place& place, State* state, uint64 version, 
                 move_and_wake(note, state, 1);
             }
             break;
+        case NoteKind::kTaken:
         case NoteKind::kTaskChanged:
         case NoteKind::kHeld:
         case NoteKind::kHubChanged:
@@ -196,6 +210,9 @@ void apply_to_task(const Note& note) {
 }
 
 void apply(const Note& note) {
+    if (note.kind == NoteKind::kTaken) {
+        return;
+    }
     if (note.kind == NoteKind::kHubChanged) {
         apply_to_hub(note);
         return;
@@ -245,7 +262,22 @@ bool is_news(const Note& note) {
            (note.kind == NoteKind::kDue && note.channel.topic != Topic::kTaskLease);
 }
 
+// What this transaction has made ready and leased is not ready for others.
+void subtract_taken() {
+    for (Note& taken : std::span(notes, static_cast<std::size_t>(note_count))) {
+        for (int i = 0; taken.kind == NoteKind::kTaken && taken.items > 0 && i < note_count; ++i) {
+            if (notes[i].kind == NoteKind::kReady && notes[i].channel == taken.channel) {
+                const int32 both = std::min(notes[i].items, taken.items);
+                notes[i].items -= both;
+                taken.items -= both;
+                notes[i].kind = notes[i].items == 0 ? NoteKind::kTaken : NoteKind::kReady;
+            }
+        }
+    }
+}
+
 void apply_notes() {
+    subtract_taken();
     // What others did since is asked before our own notes move the version.
     for (const bool freed : {true, false}) {
         std::for_each_n(notes, note_count, [freed](const Note& note) {
@@ -287,6 +319,7 @@ void keep_prepared() {
     if (!TransactionIdIsValid(xid)) {
         return;
     }
+    subtract_taken();
     LWLockAcquire(&shared->prepared_lock, LW_EXCLUSIVE);
     for (const Note& note : std::span(notes, static_cast<std::size_t>(note_count))) {
         const bool counts = note.kind != NoteKind::kMoving && note.kind != NoteKind::kLeaseOver &&
@@ -355,6 +388,29 @@ constinit const pg::Participant kParticipant{
 void ready(const Channel& channel, int32 items) {
     if (is_shared()) {
         add_note(channel, NoteKind::kReady)->items += items;
+    }
+}
+
+void ready_row(const Channel& channel, uint64 row) {
+    if (!is_shared()) {
+        return;
+    }
+    ready(channel);
+    if (row != 0 && ready_row_count < kMostReadyRows) {
+        ready_rows[ready_row_count++] = {channel, row};
+    }
+}
+
+void taken_row(const Channel& channel, uint64 row) {
+    if (note_count == 0) {
+        return;
+    }
+    for (int i = 0; i < ready_row_count; ++i) {
+        if (ready_rows[i].row == row && ready_rows[i].channel == channel) {
+            ready_rows[i] = ready_rows[--ready_row_count];
+            add_note(channel, NoteKind::kTaken)->items += 1;
+            return;
+        }
     }
 }
 

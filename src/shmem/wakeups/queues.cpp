@@ -169,16 +169,24 @@ void read_queue_uses(std::span<QueueUse> uses) {
     pfree(lines.list);
 }
 
-std::optional<int64> channel_waiters(const Channel& channel) {
+std::optional<int64> count_waiters(std::initializer_list<Channel> channels) {
     if (!is_shared()) {
         return std::nullopt;
     }
-    int64 waiters = 0;
-    with_place(channel, LW_SHARED, [&](const Place& place) {
-        const State* state = find_state(place, channel);
-        waiters = state == nullptr ? 0 : state->waiters;
-    });
-    return waiters;
+    const Size most = static_cast<Size>(shared->waiters) * channels.size();
+    auto* sessions = static_cast<int32*>(palloc(sizeof(int32) * most));
+    Size count = 0;
+    for (const Channel& channel : channels) {
+        with_place(channel, LW_SHARED, [&](const Place& place) {
+            const State* state = find_state(place, channel);
+            for (int32 node = state == nullptr ? kNone : state->head; node != kNone && count < most;
+                 node = node_at(node)->next) {
+                sessions[count++] = node / kMaxChannels;
+            }
+        });
+    }
+    std::sort(sessions, sessions + count);
+    return std::unique(sessions, sessions + count) - sessions;  // one that waits on two counts once
 }
 
 WaitCounts count_waits() {

@@ -88,6 +88,10 @@ void remember_empty(const Channel& channel, uint64 version) {
         return;
     }
     resolve_hint(channel, true);
+    remember_seen(channel, version);
+}
+
+void remember_seen(const Channel& channel, uint64 version) {
     bool found = false;
     auto* known = static_cast<Remembered*>(hash_search(memory(), &channel, HASH_ENTER, &found));
     known->version = found ? std::min(known->version, version) : version;

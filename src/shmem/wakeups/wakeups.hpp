@@ -55,6 +55,10 @@ const char* reason_name(Reason reason);
 
 // Items became ready: wakes as many waiters, or all where each item is for all of them: an event.
 void ready(const Channel& channel, int32 items = 1);
+// The same for one item that this transaction has inserted, as a row with that id; and what takes
+// its effect away: the transaction has leased the row, too, so that there is nothing to wake for.
+void ready_row(const Channel& channel, uint64 row);
+void taken_row(const Channel& channel, uint64 row);
 // An item becomes ready at that time, in ms.
 void due(const Channel& channel, int64 at);
 // A lease was granted or moved. Undone, it wakes one waiter: a session may have passed the item
@@ -93,6 +97,9 @@ bool has_prepared();
 uint64 queue_version(const Channel& channel);
 // A fetch that began at that version found nothing.
 void remember_empty(const Channel& channel, uint64 version);
+// A wait that began at that version, or looked then, found the queue empty and returned another
+// one.
+void remember_seen(const Channel& channel, uint64 version);
 // The lowest such version since the session last waited, and forgets it. Of an owner's channel: the
 // version that its last wait has reported.
 std::optional<uint64> take_remembered(const Channel& channel);
@@ -107,7 +114,8 @@ uint64 next_hint();
 
 // ---- Waiting ----
 
-inline constexpr int kMaxChannels = 64;
+// As many as a worker needs that serves a family of 64 hubs.
+inline constexpr int kMaxChannels = 256;
 
 // Registers this process with the channels. False: there is no shared memory, or no room.
 bool begin_wait(std::span<const Channel> channels);
@@ -211,8 +219,8 @@ struct QueueUse {
 };
 void read_queue_uses(std::span<QueueUse> uses);
 
-// How many sessions wait on a channel; no value without shared memory.
-std::optional<int64> channel_waiters(const Channel& channel);
+// How many sessions wait on any of the channels; no value without shared memory.
+std::optional<int64> count_waiters(std::initializer_list<Channel> channels);
 
 // For tests and monitoring: registered waiters, channels and leases in shared memory.
 struct WaitCounts {

@@ -1,4 +1,4 @@
-// Table tasks: tasks, with the attempt that runs or is paused.
+// Table tasks: tasks, with the attempt that runs, is paused, or has completed the task.
 //
 // Touches  nothing: constants only
 #pragma once
@@ -12,34 +12,34 @@
 namespace belay::store::task {
 
 inline constexpr Column<UUIDOID> kId{1, "id"};
-inline constexpr Column<UUIDOID, kNullable> kFlowId{2, "flow_id"};
-inline constexpr Column<INT8OID> kLeaseEpoch{3, "lease_epoch"};
-inline constexpr Column<INT8OID, kNullable> kLeaseUntil{4, "lease_until_ms"};
-inline constexpr Column<INT8OID, kNullable> kLeaseCheck{5, "lease_check_ms"};
-inline constexpr Column<UUIDOID, kNullable> kLeaseNonce{6, "lease_nonce"};
+inline constexpr Column<INT4OID> kCapSet{2, "cap_set"};
+inline constexpr Column<INT4OID> kPriority{3, "priority"};
+inline constexpr Column<INT4OID> kAttemptIndex{4, "attempt_index"};
+inline constexpr Column<INT2OID> kSlot{5, "slot"};
+inline constexpr Column<BOOLOID> kHeld{6, "held"};
 inline constexpr Column<INT8OID, kNullable> kAvailableAt{7, "available_at_ms"};
-inline constexpr Column<INT8OID> kStartDelay{8, "start_delay_ms"};
+inline constexpr Column<INT8OID, kNullable> kLeaseCheck{8, "lease_check_ms"};
 inline constexpr Column<INT8OID, kNullable> kDeadline{9, "deadline_ms"};
-inline constexpr Column<INT8OID, kNullable> kAttemptStarted{10, "attempt_started_ms"};
-inline constexpr Column<INT8OID, kNullable> kAttemptDeadline{11, "attempt_deadline_ms"};
-inline constexpr Column<INT8OID> kCreatedAt{12, "created_at_ms"};
-inline constexpr Column<INT8OID, kNullable> kStartedAt{13, "started_at_ms"};
-inline constexpr Column<INT8OID> kUpdatedAt{14, "updated_at_ms"};
-inline constexpr Column<INT8OID, kNullable> kTerminalAt{15, "terminal_at_ms"};
-inline constexpr Column<INT8OID, kNullable> kProgressAt{16, "progress_at_ms"};
-inline constexpr Column<INT4OID> kCapSet{17, "cap_set"};
-inline constexpr Column<INT4OID> kPriority{18, "priority"};
-inline constexpr Column<INT4OID> kAttemptIndex{19, "attempt_index"};
-inline constexpr Column<INT4OID> kAttemptLeases{20, "attempt_leases"};
-inline constexpr Column<INT4OID> kRetryCount{21, "retry_count"};
-inline constexpr Column<INT4OID> kReclaimCount{22, "reclaim_count"};
-inline constexpr Column<INT4OID> kReplayCount{23, "replay_count"};
-inline constexpr Column<INT2OID> kSlot{24, "slot"};
-inline constexpr Column<BOOLOID> kHeld{25, "held"};
-inline constexpr Column<TEXTOID> kState{26, "state", C_COLLATION_OID};
-inline constexpr Column<TEXTOID> kPending{27, "pending_attempt", C_COLLATION_OID};
-inline constexpr Column<TEXTOID, kNullable> kAttemptKind{28, "attempt_kind", C_COLLATION_OID};
-inline constexpr Column<TEXTOID> kQueue{29, "queue", C_COLLATION_OID};
+inline constexpr Column<INT8OID, kNullable> kTerminalAt{10, "terminal_at_ms"};
+inline constexpr Column<TEXTOID> kState{11, "state", C_COLLATION_OID};
+inline constexpr Column<TEXTOID> kQueue{12, "queue", C_COLLATION_OID};
+inline constexpr Column<UUIDOID, kNullable> kFlowId{13, "flow_id"};
+inline constexpr Column<INT8OID> kLeaseEpoch{14, "lease_epoch"};
+inline constexpr Column<INT8OID> kStartDelay{15, "start_delay_ms"};
+inline constexpr Column<INT8OID> kCreatedAt{16, "created_at_ms"};
+inline constexpr Column<INT8OID> kUpdatedAt{17, "updated_at_ms"};
+inline constexpr Column<INT8OID, kNullable> kLeaseUntil{18, "lease_until_ms"};
+inline constexpr Column<INT8OID, kNullable> kAttemptStarted{19, "attempt_started_ms"};
+inline constexpr Column<INT8OID, kNullable> kAttemptDeadline{20, "attempt_deadline_ms"};
+inline constexpr Column<INT8OID, kNullable> kStartedAt{21, "started_at_ms"};
+inline constexpr Column<INT8OID, kNullable> kProgressAt{22, "progress_at_ms"};
+inline constexpr Column<UUIDOID, kNullable> kLeaseNonce{23, "lease_nonce"};
+inline constexpr Column<INT4OID> kAttemptLeases{24, "attempt_leases"};
+inline constexpr Column<INT4OID> kRetryCount{25, "retry_count"};
+inline constexpr Column<INT4OID> kReclaimCount{26, "reclaim_count"};
+inline constexpr Column<INT4OID> kReplayCount{27, "replay_count"};
+inline constexpr Column<TEXTOID> kPending{28, "pending_attempt", C_COLLATION_OID};
+inline constexpr Column<TEXTOID, kNullable> kAttemptKind{29, "attempt_kind", C_COLLATION_OID};
 inline constexpr Column<TEXTOID> kKind{30, "kind", C_COLLATION_OID};
 inline constexpr Column<TEXTOID, kNullable> kFlowKey{31, "flow_key", C_COLLATION_OID};
 inline constexpr Column<TEXTOID, kNullable> kDedupKey{32, "dedup_key", C_COLLATION_OID};
@@ -61,13 +61,13 @@ inline constexpr Column<JSONBOID> kTags{46, "tags"};
 inline constexpr Column<JSONBOID, kNullable> kPolicy{47, "policy"};
 inline constexpr Column<JSONBOID, kNullable> kFailureDetails{48, "failure_details"};
 inline constexpr auto kColumns = in_order(
-    kId, kFlowId, kLeaseEpoch, kLeaseUntil, kLeaseCheck, kLeaseNonce, kAvailableAt, kStartDelay,
-    kDeadline, kAttemptStarted, kAttemptDeadline, kCreatedAt, kStartedAt, kUpdatedAt, kTerminalAt,
-    kProgressAt, kCapSet, kPriority, kAttemptIndex, kAttemptLeases, kRetryCount, kReclaimCount,
-    kReplayCount, kSlot, kHeld, kState, kPending, kAttemptKind, kQueue, kKind, kFlowKey, kDedupKey,
-    kLeaseOwner, kLeaseWorker, kAttemptWorker, kAttemptInstance, kFailureClass, kFailureMessage,
-    kCancelReason, kCancelledBy, kProgressPct, kProgressMessage, kPayload, kResult, kCheckpoint,
-    kTags, kPolicy, kFailureDetails);
+    kId, kCapSet, kPriority, kAttemptIndex, kSlot, kHeld, kAvailableAt, kLeaseCheck, kDeadline,
+    kTerminalAt, kState, kQueue, kFlowId, kLeaseEpoch, kStartDelay, kCreatedAt, kUpdatedAt,
+    kLeaseUntil, kAttemptStarted, kAttemptDeadline, kStartedAt, kProgressAt, kLeaseNonce,
+    kAttemptLeases, kRetryCount, kReclaimCount, kReplayCount, kPending, kAttemptKind, kKind,
+    kFlowKey, kDedupKey, kLeaseOwner, kLeaseWorker, kAttemptWorker, kAttemptInstance, kFailureClass,
+    kFailureMessage, kCancelReason, kCancelledBy, kProgressPct, kProgressMessage, kPayload, kResult,
+    kCheckpoint, kTags, kPolicy, kFailureDetails);
 
 // The columns that the rules know, and their place in what they know.
 template <typename Column, typename Value>

@@ -11,6 +11,12 @@
 
 namespace belay::store {
 
+void raise_changed() {
+    ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                    errmsg("could not serialize access due to concurrent update")));
+    pg_unreachable();
+}
+
 namespace {
 
 // ---------------------------------------------------------------- opening
@@ -88,12 +94,6 @@ void close_table(Table* table) {
         }
     }
     table_close(table->heap, NoLock);
-}
-
-[[noreturn]] void raise_changed() {
-    ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-                    errmsg("could not serialize access due to concurrent update")));
-    pg_unreachable();
 }
 
 // An index that was made after the transaction's snapshot may lack rows that the snapshot sees.
@@ -234,9 +234,31 @@ IndexUniqueCheck check_of(const IndexShape& shape) {
     return IsolationUsesXactSnapshot() ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_YES;
 }
 
-// Entries in our own indexes.
-void insert_entries(Table* table, const Datum* values, const bool* nulls, ItemPointer tid,
-                    bool unchanged) {
+// Whether a new version has the key of the row that it replaces, table.row.
+bool keeps_key(const Table& table, const Datum* values, const bool* nulls) {
+    const IndexShape& shape = table.shape.indexes[kByKey];
+    for (int k = 0; k < shape.count; ++k) {
+        const AttrNumber number = shape.columns[k];
+        const auto* column = TupleDescAttr(RelationGetDescr(table.heap), number - 1);
+        bool null = false;
+        const Datum before = slot_getattr(table.row, number, &null);
+        if (null || nulls[number - 1] ||
+            !datumIsEqual(before, values[number - 1], column->attbyval, column->attlen)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// What an entry for a row says to its index.
+struct NewEntry {
+    IndexUniqueCheck check;
+    bool unchanged;  // the row that it replaces has an entry with the same columns
+};
+
+// Entries in our own indexes, as of(shape) says of each.
+template <typename Of>
+void insert_entries(Table* table, const Datum* values, const bool* nulls, ItemPointer tid, Of of) {
     for (std::size_t i = 0; i < table->shape.indexes.size(); ++i) {
         const IndexShape& shape = table->shape.indexes[i];
         if (shape.holds != nullptr && !shape.holds(values, nulls)) {
@@ -250,17 +272,22 @@ void insert_entries(Table* table, const Datum* values, const bool* nulls, ItemPo
             keys[k] = values[shape.columns[k] - 1];
             key_nulls[k] = nulls[shape.columns[k] - 1];
         }
-        const bool unique = index_insert(index, keys, key_nulls, tid, table->heap, check_of(shape),
-                                         unchanged, entry_info(table, number));
-        if (shape.primary && !unique && IsolationUsesXactSnapshot()) {
+        const NewEntry entry = of(shape);
+        const bool unique = index_insert(index, keys, key_nulls, tid, table->heap, entry.check,
+                                         entry.unchanged, entry_info(table, number));
+        if (entry.check == UNIQUE_CHECK_PARTIAL && !unique) {
             raise_changed();
         }
     }
 }
 
+NewEntry new_entry(const IndexShape& shape) {
+    return {check_of(shape), false};
+}
+
 // Entries for a new version of a row.
 void insert_entries_again(Table* table, HeapTuple version, pg::NewEntries entries, bool moved,
-                          Columns* wanted) {
+                          Columns* wanted, const Columns* known) {
     const bool ours = entries != pg::NewEntries::kNone && !table->state.more_indexes;
     if (entries != pg::NewEntries::kNone && !ours) {
         insert_all_entries(table, version, entries);
@@ -268,16 +295,23 @@ void insert_entries_again(Table* table, HeapTuple version, pg::NewEntries entrie
     if (!ours && wanted == nullptr) {
         return;
     }
-    const Columns columns = columns_of(*table, version);
+    const Columns columns = known != nullptr ? *known : columns_of(*table, version);
     if (ours) {
-        insert_entries(table, columns.values, columns.nulls, &version->t_self, !moved);
+        // A key that stays is unique already. To check it means to look at every version that it
+        // has.
+        const bool same_key = keeps_key(*table, columns.values, columns.nulls);
+        insert_entries(table, columns.values, columns.nulls, &version->t_self,
+                       [=](const IndexShape& shape) {
+                           return shape.primary && same_key ? NewEntry{UNIQUE_CHECK_NO, true}
+                                                            : NewEntry{check_of(shape), !moved};
+                       });
     }
     if (wanted != nullptr) {
         *wanted = columns;
-        return;
+    } else if (known == nullptr) {
+        pfree(columns.values);
+        pfree(columns.nulls);
     }
-    pfree(columns.values);
-    pfree(columns.nulls);
 }
 
 [[noreturn]] void raise_unexpected(const char* what, TM_Result result) {
@@ -299,7 +333,8 @@ HeapTuple tuple_of(const Table& table) {
 }
 
 // Waits if another transaction has locked or changed table.row.
-TM_Result update_row(Table* table, HeapTuple version, bool moved, Columns* columns) {
+TM_Result update_row(Table* table, HeapTuple version, bool moved, Columns* columns = nullptr,
+                     const Columns* known = nullptr) {
     pg::pass_store_faults();
     CheckCmdReplicaIdentity(table->heap, CMD_UPDATE);
     ItemPointerData tid = table->row->tts_tid;
@@ -308,7 +343,7 @@ TM_Result update_row(Table* table, HeapTuple version, bool moved, Columns* colum
     const TM_Result result = pg::update_heap_row(table->heap, &tid, version,
                                                  GetCurrentCommandId(true), &failure, &entries);
     if (result == TM_Ok) {
-        insert_entries_again(table, version, entries, moved, columns);
+        insert_entries_again(table, version, entries, moved, columns, known);
     }
     return result;
 }
@@ -481,7 +516,7 @@ ItemPointerData insert_row(Table* table, NewRow* row) {
     if (table->state.more_indexes) {
         insert_all_entries(table, tuple, pg::NewEntries::kAll);
     } else {
-        insert_entries(table, row->values, row->nulls, &tuple->t_self, false);
+        insert_entries(table, row->values, row->nulls, &tuple->t_self, new_entry);
     }
     const ItemPointerData tid = tuple->t_self;
     heap_freetuple(tuple);
@@ -511,7 +546,8 @@ void insert_set(Table* table, RowSet* set, int count) {
             tuple->t_self = slot->tts_tid;
             insert_all_entries(table, tuple, pg::NewEntries::kAll);
         } else {
-            insert_entries(table, set->rows[i].values, set->rows[i].nulls, &slot->tts_tid, false);
+            insert_entries(table, set->rows[i].values, set->rows[i].nulls, &slot->tts_tid,
+                           new_entry);
         }
     }
 }
@@ -522,20 +558,24 @@ void drop_row_set(RowSet* set) {
     }
 }
 
-HeapTuple changed_row(const Table& table, Changes* changes) {
+HeapTuple changed_row(const Table& table, Changes* changes, Columns* columns) {
     // The slot has most columns at hand already.
     slot_getallattrs(table.row);
-    TupleDesc columns = RelationGetDescr(table.heap);
-    const Columns next = column_space(columns);
-    std::copy_n(table.row->tts_values, columns->natts, next.values);
-    std::copy_n(table.row->tts_isnull, columns->natts, next.nulls);
+    TupleDesc shape = RelationGetDescr(table.heap);
+    const Columns next = column_space(shape);
+    std::copy_n(table.row->tts_values, shape->natts, next.values);
+    std::copy_n(table.row->tts_isnull, shape->natts, next.nulls);
     for (int i = 0; i < changes->count; ++i) {
         next.values[changes->numbers[i] - 1] = changes->values[i];
         next.nulls[changes->numbers[i] - 1] = changes->nulls[i];
     }
-    HeapTuple version = heap_form_tuple(columns, next.values, next.nulls);
-    pfree(next.values);
-    pfree(next.nulls);
+    HeapTuple version = heap_form_tuple(shape, next.values, next.nulls);
+    if (columns != nullptr) {
+        *columns = next;
+    } else {
+        pfree(next.values);
+        pfree(next.nulls);
+    }
     return version;
 }
 
@@ -551,15 +591,16 @@ TM_Result try_change_row(Table* table, HeapTuple version, bool moved, Columns* c
     return result;
 }
 
-void change_held_row(Table* table, HeapTuple version, bool moved, Columns* columns) {
-    const TM_Result result = update_row(table, version, moved, columns);
+void change_held_row(Table* table, HeapTuple version, bool moved, Columns* columns,
+                     const Columns* known) {
+    const TM_Result result = update_row(table, version, moved, columns, known);
     if (result != TM_Ok) {
         raise_unexpected("an update", result);
     }
 }
 
 TM_Result change_row(Table* table, HeapTuple version, bool moved) {
-    const TM_Result result = update_row(table, version, moved, nullptr);
+    const TM_Result result = update_row(table, version, moved);
     if (!is_ours(result) && result != TM_Updated && result != TM_Deleted) {
         raise_unexpected("an update", result);
     }

@@ -51,6 +51,8 @@ struct Table {
 
 // ---- Operations ----
 
+// Raises 40001: what is to be changed is not as the transaction's snapshot sees it.
+[[noreturn]] void raise_changed();
 // Takes a new snapshot, or at the higher isolation levels the transaction's; what this transaction
 // has written up to now is seen.
 void renew_snapshot(Table* table);
@@ -160,6 +162,26 @@ inline bool next_row(const Table& table, IndexScanDesc scan) {
 // Whether there is a row with that key; it is in table.row then.
 bool find_one(Table* table, int index, const ScanKeys& keys);
 
+// Finds rows by the primary key, one after the other, in one scan and with one snapshot.
+struct KeyFinder {
+    Table* table;
+    IndexScanDesc scan = nullptr;
+
+    bool find(const ScanKeys& keys) {
+        if (scan == nullptr) {
+            scan = begin_scan(table, kByKey, keys);
+        } else {
+            index_rescan(scan, const_cast<ScanKey>(keys.keys), keys.count, nullptr, 0);
+        }
+        return next_row(*table, scan);
+    }
+    void end() {
+        if (scan != nullptr) {
+            index_endscan(scan);
+        }
+    }
+};
+
 // The same for the last of the rows with the leading columns of a key.
 bool find_last(Table* table, int index, const ScanKeys& keys);
 
@@ -247,7 +269,7 @@ ItemPointerData insert_row(Table* table, NewRow* row);
 
 // Inserts several rows and their index entries: fill(i, row) says what row i is, placed(i, tid)
 // receives where it lies. Rows that share a page share a WAL record.
-inline constexpr std::size_t kRowsAtOnce = 64;
+inline constexpr std::size_t kRowsAtOnce = 32;
 struct RowSet {
     NewRow* rows;
     TupleTableSlot** slots;
@@ -297,8 +319,16 @@ struct Changes {
     }
     Changes& clear(AttrNumber number) { return set(number, 0, true); }
 };
-// table.row with other values.
-HeapTuple changed_row(const Table& table, Changes* changes);
+// The columns of a version, also those of the owner's.
+struct Columns {
+    Datum* values;
+    bool* nulls;
+};
+Columns columns_of(const Table& table, HeapTuple version);
+
+// table.row with other values. columns, if given, become those of the new version; they are valid
+// while table.row is.
+HeapTuple changed_row(const Table& table, Changes* changes, Columns* columns = nullptr);
 
 // A copy of table.row, whose fixed columns can be changed in place.
 HeapTuple copy_row(const Table& table);
@@ -307,22 +337,15 @@ Row* fixed_columns(HeapTuple row) {
     return reinterpret_cast<Row*>(GETSTRUCT(row));
 }
 
-// The columns of a version, also those of the owner's.
-struct Columns {
-    Datum* values;
-    bool* nulls;
-};
-Columns columns_of(const Table& table, HeapTuple version);
-
 // Puts the new version in the place of table.row, without waiting: TM_Ok, or TM_WouldBlock if
 // another transaction has the row, TM_Updated or TM_Deleted if at READ COMMITTED one had it since
 // the snapshot was taken. moved: a column of an index has changed. columns, if given, become those
 // of the version that was written.
 TM_Result try_change_row(Table* table, HeapTuple version, bool moved = false,
                          Columns* columns = nullptr);
-// The same for a row that this transaction has locked.
+// The same for a row that this transaction has locked. known, if given, are the columns of version.
 void change_held_row(Table* table, HeapTuple version, bool moved = false,
-                     Columns* columns = nullptr);
+                     Columns* columns = nullptr, const Columns* known = nullptr);
 // The same, waiting for a transaction that has the row: TM_Ok, or at READ COMMITTED TM_Updated or
 // TM_Deleted if one had it since the snapshot was taken.
 TM_Result change_row(Table* table, HeapTuple version, bool moved);

@@ -317,7 +317,8 @@ CREATE OR REPLACE VIEW @hub@.task_attempts AS
      UNION ALL
     SELECT t.id AS task_id, t.attempt_index, CASE WHEN t.state = 'active' THEN t.lease_epoch ELSE t.lease_epoch - 1 END AS lease_epoch,
            t.attempt_leases AS lease_count, t.attempt_worker AS worker, t.attempt_worker_instance AS worker_instance,
-           t.attempt_kind AS kind, t.attempt_started_ms AS started_ms, NULL::bigint AS ended_ms, NULL::text AS outcome, NULL::jsonb AS error
+           t.attempt_kind AS kind, t.attempt_started_ms AS started_ms, t.terminal_at_ms AS ended_ms,
+           CASE WHEN t.state = 'completed' THEN 'success' END AS outcome, NULL::jsonb AS error
       FROM @hub@.tasks AS t
      WHERE t.attempt_started_ms IS NOT NULL;
 COMMENT ON VIEW @hub@.task_attempts IS 'Attempts of tasks: those that have ended, and the running or paused ones.';

@@ -142,6 +142,8 @@ CREATE TABLE @hub@.dead_letters (
     CONSTRAINT dead_letters_pkey PRIMARY KEY (id)
 );
 COMMENT ON TABLE @hub@.dead_letters IS 'Queue items set aside, with the reason.';
+CREATE INDEX dead_letters_dead
+    ON @hub@.dead_letters (dead_at, id);
 CREATE INDEX dead_letters_instance
     ON @hub@.dead_letters (instance_id, id) WHERE instance_id IS NOT NULL;
 
@@ -422,7 +424,11 @@ COMMENT ON TABLE @hub@.intent_links IS 'Foreign servers of hubs in other databas
 
 -- Tasks: units of work with a queue, a policy and one state; the attempts that have ended; queues,
 -- capability sets and dedup keys. The running or paused attempt lives in the task's row, so that a
--- claim writes one row.
+-- claim writes one row; so does the attempt that completed the task, until a replay.
+--
+-- Indexed columns stand first, those that are never null and of fixed length before the others: an update
+-- compares them all, and finds the value of a column behind them by walking over the row. An index with the
+-- id as its last column has no equal keys to deduplicate.
 --
 -- The deadline of a lease is in no index: a renewal is a HOT update. lease_check_ms, which is, only
 -- moves when the deadline that it stands for has passed. Bodies go out of line early, so that
@@ -430,34 +436,34 @@ COMMENT ON TABLE @hub@.intent_links IS 'Foreign servers of hubs in other databas
 
 CREATE TABLE @hub@.tasks (
     id                      uuid     NOT NULL,
-    flow_id                 uuid,
-    lease_epoch             bigint   NOT NULL,
-    lease_until_ms          bigint,
-    lease_check_ms          bigint,
-    lease_nonce             uuid,
-    available_at_ms         bigint,
-    start_delay_ms          bigint   NOT NULL,
-    deadline_ms             bigint,
-    attempt_started_ms      bigint,
-    attempt_deadline_ms     bigint,
-    created_at_ms           bigint   NOT NULL,
-    started_at_ms           bigint,
-    updated_at_ms           bigint   NOT NULL,
-    terminal_at_ms          bigint,
-    progress_at_ms          bigint,
     cap_set                 integer  NOT NULL,
     priority                integer  NOT NULL,
     attempt_index           integer  NOT NULL,
+    slot                    smallint NOT NULL,
+    held                    boolean  NOT NULL,
+    available_at_ms         bigint,
+    lease_check_ms          bigint,
+    deadline_ms             bigint,
+    terminal_at_ms          bigint,
+    state                   text COLLATE "C" NOT NULL,
+    queue                   text COLLATE "C" NOT NULL,
+    flow_id                 uuid,
+    lease_epoch             bigint   NOT NULL,
+    start_delay_ms          bigint   NOT NULL,
+    created_at_ms           bigint   NOT NULL,
+    updated_at_ms           bigint   NOT NULL,
+    lease_until_ms          bigint,
+    attempt_started_ms      bigint,
+    attempt_deadline_ms     bigint,
+    started_at_ms           bigint,
+    progress_at_ms          bigint,
+    lease_nonce             uuid,
     attempt_leases          integer  NOT NULL,
     retry_count             integer  NOT NULL,
     reclaim_count           integer  NOT NULL,
     replay_count            integer  NOT NULL,
-    slot                    smallint NOT NULL,
-    held                    boolean  NOT NULL,
-    state                   text COLLATE "C" NOT NULL,
     pending_attempt         text COLLATE "C" NOT NULL,
     attempt_kind            text COLLATE "C",
-    queue                    text COLLATE "C" NOT NULL,
     kind                    text COLLATE "C" NOT NULL,
     flow_key                text COLLATE "C",
     dedup_key               text COLLATE "C",
@@ -499,15 +505,15 @@ COMMENT ON COLUMN @hub@.tasks.lease_epoch IS 'Fencing number of worker calls: in
 COMMENT ON COLUMN @hub@.tasks.lease_nonce IS '128 random bits of the current or last lease; part of the lease id that the claim returned.';
 COMMENT ON COLUMN @hub@.tasks.lease_check_ms IS 'When the duty lease_expiry checks the lease next; at the latest at its deadline.';
 COMMENT ON COLUMN @hub@.tasks.pending_attempt IS 'The kind of the next claim: it begins an attempt (initial, retry, replay) or continues one (reclaim, snooze, resume). For an active task, the kind of its claim.';
-COMMENT ON COLUMN @hub@.tasks.attempt_kind IS 'How the running or paused attempt began.';
-COMMENT ON COLUMN @hub@.tasks.attempt_leases IS 'Leases of the running or paused attempt.';
+COMMENT ON COLUMN @hub@.tasks.attempt_kind IS 'How the attempt began that runs, is paused, or has completed the task.';
+COMMENT ON COLUMN @hub@.tasks.attempt_leases IS 'Leases of the attempt that runs, is paused, or has completed the task.';
 COMMENT ON COLUMN @hub@.tasks.held IS 'Blocked until its open flow is sealed.';
 
 -- A claim merges the heads of the ranges (queue, slot, cap_set) that fit the worker.
 CREATE INDEX tasks_claim
-    ON @hub@.tasks (queue, slot, cap_set, priority DESC, available_at_ms, id) WHERE state = 'ready';
+    ON @hub@.tasks (queue, slot, cap_set, priority DESC, available_at_ms, id) WITH (deduplicate_items = off) WHERE state = 'ready';
 CREATE INDEX tasks_due
-    ON @hub@.tasks (available_at_ms, id) WHERE state = 'delayed';
+    ON @hub@.tasks (available_at_ms, id) WITH (deduplicate_items = off) WHERE state = 'delayed';
 CREATE INDEX tasks_expiry
     ON @hub@.tasks (lease_check_ms) WHERE state = 'active';
 CREATE INDEX tasks_deadline
@@ -515,7 +521,7 @@ CREATE INDEX tasks_deadline
 CREATE INDEX tasks_flow
     ON @hub@.tasks (flow_id, id) WHERE flow_id IS NOT NULL;
 CREATE INDEX tasks_terminal_at
-    ON @hub@.tasks (terminal_at_ms, id) WHERE terminal_at_ms IS NOT NULL;
+    ON @hub@.tasks (terminal_at_ms, id) WITH (deduplicate_items = off) WHERE terminal_at_ms IS NOT NULL;
 CREATE INDEX tasks_failed
     ON @hub@.tasks (terminal_at_ms, id) WHERE state IN ('failed', 'expired');
 CREATE INDEX tasks_parked
@@ -535,7 +541,7 @@ CREATE TABLE @hub@.attempts (
     error           jsonb,
     CONSTRAINT attempts_pkey PRIMARY KEY (task_id, attempt_index)
 ) WITH (vacuum_truncate = off);
-COMMENT ON TABLE @hub@.attempts IS 'Attempts that have ended; rows do not change. View task_attempts also has running attempts.';
+COMMENT ON TABLE @hub@.attempts IS 'Attempts that have ended without completing their task, and those before a replay; rows do not change. View task_attempts has all.';
 COMMENT ON COLUMN @hub@.attempts.epoch IS 'Epoch of the last lease of the attempt.';
 
 CREATE SEQUENCE @hub@.capability_sets_id AS integer CACHE 1;

@@ -3,7 +3,8 @@
 -- of belay follow the functions for one item.
 
 -- Level 21 is that of crate 0.1.33. The owner may add or delete versions, all of them too: they are written once, before the
--- functions below are there.
+-- functions below are there. The condition names no table of the hub: Citus would ask the node that has the hub, where there are
+-- no functions yet when it is being distributed.
 CREATE TABLE IF NOT EXISTS @hub@._duroxide_migrations (
     version    bigint      NOT NULL,
     name       text        NOT NULL,
@@ -15,9 +16,8 @@ INSERT INTO @hub@._duroxide_migrations (version, name)
 SELECT v, 'provided by belay'
   FROM generate_series(1, 21) AS v
  WHERE NOT EXISTS (SELECT
-                     FROM @hub@.belay_hub AS h
-                     JOIN pg_class AS c ON c.oid = h.tableoid
-                     JOIN pg_proc AS p ON p.pronamespace = c.relnamespace AND p.proname = 'cleanup_schema');
+                     FROM pg_proc AS p
+                    WHERE p.pronamespace = $hub$@hub@$hub$::regnamespace AND p.proname = 'cleanup_schema');
 
 CREATE OR REPLACE FUNCTION @hub@.fetch_orchestration_item(
     p_now_ms bigint,

@@ -78,7 +78,7 @@ CREATE FUNCTION belay.check_hub(p_name name, p_rows text DEFAULT 'auto')
     RETURNS TABLE (object text, problem text)
     LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_check_hub';
 COMMENT ON FUNCTION belay.check_hub(name, text) IS
-    'Returns deviations of a hub from its version; no row on a healthy hub. p_rows selects the rows that are read: all, sample (the newest 10,000 tasks), none, or auto (all tasks up to 100,000, else a sample). Only all compares sequences with tables that have no index by number and more than 500 pages.';
+    'Returns deviations of a hub from its version; no row on a healthy hub. p_rows selects the rows that are read: all, sample (the newest 10,000 tasks, and flows if they are few), none, or auto (all tasks up to 100,000, else a sample). Only all compares sequences with tables that have no index by number and more than 500 pages.';
 
 CREATE FUNCTION belay.run_as_owner(p_hub name, p_statement text) RETURNS TABLE (nr bigint, fields text[])
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_run_as_owner';
@@ -116,6 +116,10 @@ CREATE FUNCTION belay.shard_rows()
     LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_shard_rows';
 COMMENT ON FUNCTION belay.shard_rows() IS 'The shards that the hubs on this node of Citus have for their tables.';
 
+CREATE FUNCTION belay.live_leases(p_name name) RETURNS bigint
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_live_leases';
+COMMENT ON FUNCTION belay.live_leases(name) IS 'How many leases belay.drop_hub would end; Citus asks the node that has the hub.';
+
 CREATE VIEW belay.hubs AS
     SELECT n.nspname AS name,
            pg_catalog.pg_get_userbyid(h.owner) AS owner,
@@ -124,7 +128,7 @@ CREATE VIEW belay.hubs AS
            h.is_current,
            pg_catalog.cardinality(h.paused_queues) > 0 AS paused,
            h.created_at,
-           s.bytes + coalesce(d.bytes, 0) AS size_bytes,
+           CASE WHEN h.api IS NOT NULL THEN s.bytes + coalesce(d.bytes, 0) END AS size_bytes,
            h.paused_queues,
            h.is_here
       FROM belay.hub_rows() AS h
@@ -159,7 +163,7 @@ COMMENT ON COLUMN belay.hubs.paused IS 'Whether any queue is paused.';
 COMMENT ON COLUMN belay.hubs.created_at IS 'When the hub was created.';
 COMMENT ON COLUMN belay.hubs.size_bytes IS 'Tables, sequences and indexes of the schema, with toast, as of their last VACUUM, ANALYZE or index build.';
 COMMENT ON COLUMN belay.hubs.paused_queues IS 'The queues that are paused.';
-COMMENT ON COLUMN belay.hubs.is_here IS 'Whether this server serves the hub. If not, belay.hub_locations has the place of the server that does, and the other columns describe what was left here.';
+COMMENT ON COLUMN belay.hubs.is_here IS 'Whether this server serves the hub. If not, belay.hub_locations has the place of the server that does, and the other columns describe what was left here; of a hub that Citus has on another node they are null, but for name and owner.';
 GRANT SELECT ON belay.hubs TO PUBLIC;
 
 CREATE FUNCTION belay.hub_option_rows()
