@@ -649,7 +649,7 @@ int64 promote_due(Tables& tables, int64 now, int limit) {
     return promoted.count;
 }
 
-int64 next_delayed(Tables& tables, int64 now) {
+int64 next_delayed(Tables& tables) {
     pass_task_faults();
     std::optional<int64> first;
     with_table(tables, TableId::kTasks, RowExclusiveLock, [&](Table& table) {
@@ -660,8 +660,7 @@ int64 next_delayed(Tables& tables, int64 now) {
                 return false;
             });
     });
-    // One that is due and still here is held by a call that promotes it, or may not.
-    return first ? std::max(*first, now) : core::kNever;
+    return first.value_or(core::kNever);
 }
 
 int64 repair_task_gaps(Tables& tables, int64 age_ms) {

@@ -142,8 +142,9 @@ std::span<const AcquiredTask> acquire_heads(Tables& tables, const TaskStream& st
 
 // Makes up to limit delayed tasks ready that are due. Returns how many.
 int64 promote_due(Tables& tables, int64 now, int limit);
-// When the next delayed task falls due; core::kNever if there is none.
-int64 next_delayed(Tables& tables, int64 now);
+// When the next delayed task falls due, or did if another transaction holds it; core::kNever if
+// there is none.
+int64 next_delayed(Tables& tables);
 
 // Looks for tasks in gaps that were not looked at for so long; returns how many were found.
 int64 repair_task_gaps(Tables& tables, int64 age_ms);

@@ -164,7 +164,7 @@ int64 promote_tasks(store::Tables& tables, int64 now, int limit) {
     }
     const int64 promoted = store::promote_due(tables, now, limit);
     if (promoted < limit && !store::has_old_prepared()) {
-        wakeups::due_known(channel, hint, store::next_delayed(tables, now));
+        wakeups::due_known(channel, hint, store::next_delayed(tables));
     }
     return promoted;
 }
