@@ -37,6 +37,19 @@ SELECT c AS call, (pg_temp.cost(c)).* FROM unnest(ARRAY[
     'browse_events()', $$browse_events('{"types":"x"}', 'oldest')$$, $$browse_events('{"topics":"operator","subject":"s1"}')$$, $$browse_history('i7')$$, $$browse_history('i7', NULL, '{"contains":"none"}', 'oldest')$$, 'browse_flows()', $$browse_flows('{"kind":"none"}')$$, $$browse_flows('{"state":"running"}')$$, $$browse_flows('{}', 'ended')$$, 'glance()', 'list_queues()', 'list_owners()', $$find('i77')$$,
     $$list_tasks('{"state":"failed"}')$$, $$list_tasks('{"state":"active"}')$$, $$list_instances(p_status => 'Failed')$$, $$list_instances(p_status => 'Running')$$, $$list_instances_by_status('Failed')$$, $$list_instances(p_status => 'Completed', p_limit => 100)$$, $$list_instances(p_prefix => 'i7777')$$, $$list_instances(p_name => 'Order', p_limit => 100)$$,
     $$list_flows('{"kind":"k"}')$$, $$list_flows('{"state":"completed"}', NULL, 1000)$$, $$list_dead_letters('worker', 'max_attempts')$$, $$list_dead_letters(p_instance_id => 'i7')$$, 'get_system_metrics()', 'get_queue_depths()', '(SELECT count(*) FROM pending_starts)', $$explain_waits('i7')$$]) AS c;
+-- BR-6: no index has the id of a work item alone, and yet its place is found: in a long stream, in a short one, delayed; and that there is none.
+INSERT INTO worker_queue (lane, slot, due, id, visible_at, created_at, locked_until, nonce_hi, nonce_lo, lease_inc, attempt_count, work_item) SELECT n, 0, 0, 200000 + n, now(), now(), 0, 0, 0, 0, 0, '{"ActivityExecute":{"name":"A"}}' FROM generate_series(2, 240, 2) AS n;
+INSERT INTO worker_queue (lane, slot, due, id, visible_at, created_at, locked_until, nonce_hi, nonce_lo, lease_inc, attempt_count, work_item) SELECT n, 0, 9000000000000 + n, 300000 + n, now() + interval '1 day', now(), 0, 0, 0, 0, 0, '{"ActivityExecute":{"name":"A"}}' FROM generate_series(0, 240, 2) AS n;
+CREATE FUNCTION pg_temp.most(call text, most bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE plan json; buffers bigint;
+BEGIN
+    EXECUTE 'SELECT ' || call;
+    EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT ' || call INTO plan;
+    buffers := (plan -> 0 -> 'Plan' ->> 'Shared Hit Blocks')::bigint + (plan -> 0 -> 'Plan' ->> 'Shared Read Blocks')::bigint;
+    RETURN CASE WHEN buffers <= most THEN 'yes' ELSE buffers::text END;
+END $$;
+SELECT id, (SELECT string_agg(e.reason, ' ') FROM explain_work_item(id) AS e) AS reasons, length(b ->> 'body') AS bytes, pg_temp.most(format('explain_work_item(%s)', id), most) AS few, pg_temp.most(format($c$read_body('work_item', '%s', 'work_item')$c$, id), most) AS few_of_body
+  FROM (VALUES (7, 60), (99999, 60), (200002, 60), (200240, 2000), (300000, 2000), (300240, 2000), (500000, 2000)) AS v(id, most) LEFT JOIN LATERAL read_body('work_item', id::text, 'work_item') AS b ON true ORDER BY id;
 SELECT count(*) FROM list_tasks('{"state":"failed"}'); SELECT count(*) FROM list_instances(p_status => 'Failed'); SELECT total_instances > 90000 AS estimated, running_instances, failed_instances FROM get_system_metrics(); SELECT * FROM get_queue_depths();
 SELECT test.error($$SELECT * FROM browse_cost.list_tasks('{"kind":"none"}')$$); SELECT test.refused($$SELECT * FROM browse_cost.list_work_items('{"state":"leased"}')$$); SELECT queue, items FROM dead_letter_summary; SELECT count(*) FROM list_tasks('{"kind":"k"}', NULL, 1000);
 -- BR-11: what is rare in a large table ends the other lists as well, unless an index has it. A page that is filled does not.

@@ -4,6 +4,8 @@
 // key with the caller's snapshot. Must not: write or lock.
 #include "store/bodies.hpp"
 
+#include "store/work_of_id.hpp"
+
 namespace belay::store {
 
 namespace {
@@ -66,13 +68,9 @@ constexpr auto kDeadLetter = query<In<int64, Text>, BodyRows>(R"sql(
      WHERE d.id {=} $1
 )sql");
 
-// By no index, as every lookup of a work item by its id alone.
-constexpr auto kWorkItem = query<In<int64, Text>, BodyRows>(R"sql(
+constexpr auto kWorkItem = query<In<int64, Text>, BodyRows>(BELAY_WORK_OF_ID R"sql(
     SELECT CASE WHEN $2 {=} 'work_item' THEN w.work_item ELSE w.last_error END,
-           CAST(NULL AS pg_catalog.jsonb)
-      FROM {hub}.worker_queue AS w
-     WHERE w.id {=} $1
-)sql");
+           CAST(NULL AS pg_catalog.jsonb))sql" BELAY_FROM_FOUND);
 
 }  // namespace
 

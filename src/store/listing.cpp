@@ -6,6 +6,7 @@
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
+#include "store/work_of_id.hpp"
 
 namespace belay::store {
 
@@ -474,9 +475,8 @@ constexpr auto kDeadLetters = query<In<Text>, DeadLetterCounts>(R"sql(
      ORDER BY d.reason
 )sql");
 
-constexpr auto kWorkPlace = query<In<int64>, Places>(R"sql(
-    SELECT w.ctid FROM {hub}.worker_queue AS w WHERE w.id {=} $1
-)sql");
+constexpr auto kWorkPlace =
+    query<In<int64>, Places>(BELAY_WORK_OF_ID "SELECT w.ctid" BELAY_FROM_FOUND);
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 
 #include "store/listing.hpp"
 #include "store/statements.hpp"
+#include "store/work_of_id.hpp"
 #include "store/work_rows.hpp"
 
 namespace belay::store {
@@ -65,15 +66,14 @@ constexpr auto kHasBehind = query<In<int32, int16, int64, int64, int64>, Out<int
 // $1 id, $2 now, $3 incarnation.
 constexpr auto kView =
     query<In<int64, int64, int32>, Out<Ms, Maybe<int64>, Maybe<Text>, int32, Maybe<Text>,
-                                       Maybe<Text>, Maybe<int64>, Maybe<Text>>>(R"sql(
+                                       Maybe<Text>, Maybe<int64>, Maybe<Text>>>(BELAY_WORK_OF_ID
+                                                                                R"sql(
     SELECT w.visible_at,
            CASE WHEN w.locked_until {>} $2 AND w.lease_inc {=} $3 THEN w.locked_until END,
            w.locked_by, w.attempt_count, w.tag, w.session_id,
            CASE WHEN s.locked_until {>} $2 AND s.lease_inc {=} $3 THEN s.locked_until END,
-           s.worker_id
-      FROM {hub}.worker_queue AS w
+           s.worker_id)sql" BELAY_FROM_FOUND R"sql(
       LEFT JOIN {hub}.sessions AS s ON s.session_id {=} w.session_id
-     WHERE w.id {=} $1
 )sql");
 
 constexpr auto kAllForSlots =
