@@ -77,5 +77,9 @@ SELECT state, count(*) FROM tasks WHERE flow_id = pg_temp.id(3) GROUP BY state;
 SELECT * FROM check_tasks();
 SELECT delete_flow(pg_temp.id(3));
 SELECT count(*) FROM tasks WHERE flow_id = pg_temp.id(3);
+-- FR-6: all edges of a wide flow of as many members as one call creates.
+SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(6), 'tasks', jsonb_build_array('{"key":"plan","queue":"m"}'::jsonb, jsonb_build_object('key', 'pack', 'queue', 'm', 'after', (SELECT jsonb_agg('part-' || n) FROM generate_series(1, 9998) AS n)))
+    || (SELECT jsonb_agg(jsonb_build_object('key', 'part-' || n, 'queue', 'm', 'after', '["plan"]'::jsonb)) FROM generate_series(1, 9998) AS n)), 0);
+SELECT g -> 'truncated' AS truncated, jsonb_array_length(g -> 'members') AS members, jsonb_array_length(g -> 'edges') AS edges, g -> 'edge_count' AS edge_count FROM get_flow(pg_temp.id(6)) AS g;
 RESET search_path;
 SELECT belay.drop_hub('flow_rules', true);

@@ -34,8 +34,8 @@ constexpr auto kRevision = query<In<pg_uuid_t>, Out<Text>>(R"sql(
      WHERE f.id {=} $1
 )sql");
 
-// $1 flow, $2 how many members and edges at most, $3 its revision.
-constexpr auto kJson = query<In<pg_uuid_t, int64, Text>, Out<Jsonb*>>(R"sql(
+// $1 flow, $2 how many members at most, $3 its revision, $4 how many edges at most.
+constexpr auto kJson = query<In<pg_uuid_t, int64, Text, int64>, Out<Jsonb*>>(R"sql(
     SELECT pg_catalog.jsonb_build_object(
                'revision', $3, 'flow_id', f.id, 'kind', f.kind, 'state', f.state, 'sealed', f.sealed,
                'graph_revision', f.graph_revision, 'fail_policy', f.fail_policy, 'tags', f.tags,
@@ -44,7 +44,7 @@ constexpr auto kJson = query<In<pg_uuid_t, int64, Text>, Out<Jsonb*>>(R"sql(
                'created_at_ms', f.created_at_ms, 'updated_at_ms', f.updated_at_ms,
                'terminal_at_ms', f.terminal_at_ms, 'cancellation_policy', f.cancellation_policy,
                'cancel_reason', f.cancel_reason, 'cancelled_by', f.cancelled_by,
-               'truncated', f.member_count {>} $2 OR f.edge_count {>} $2,
+               'truncated', f.member_count {>} $2 OR f.edge_count {>} $4,
                'counts', COALESCE((SELECT pg_catalog.jsonb_object_agg(c.state, c.n)
                     FROM (SELECT t.state, pg_catalog.count(*) AS n
                             FROM {hub}.tasks AS t
@@ -75,7 +75,7 @@ constexpr auto kJson = query<In<pg_uuid_t, int64, Text>, Out<Jsonb*>>(R"sql(
                             FROM {hub}.edges AS e
                            WHERE e.flow_id {=} f.id
                            ORDER BY e.downstream_id, e.upstream_id
-                           LIMIT $2) AS x), pg_catalog.jsonb_build_array()),
+                           LIMIT $4) AS x), pg_catalog.jsonb_build_array()),
                'groups', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
                         'task_id', y.downstream_id, 'kind', y.policy,
                         'k', CASE WHEN y.policy {=} 'quorum' THEN y.k END,
@@ -283,6 +283,7 @@ constexpr auto kCheck = report<In<Maybe<pg_uuid_t>>, ProblemRows>(R"sql(
 )sql");
 
 constexpr int64 kMostListed = 10000;
+constexpr int64 kMostEdges = 100000;  // as many as a flow of so many members can be made with
 constexpr pg_uuid_t kLowest{};
 
 const char* json_text(Jsonb* value) {
@@ -296,7 +297,7 @@ std::optional<std::string_view> flow_revision(const Hub& hub, const pg_uuid_t& i
 }
 
 Jsonb* read_flow_json(const Hub& hub, const pg_uuid_t& id, std::string_view revision) {
-    return run_one(hub, kJson, id, kMostListed, revision).value_or(nullptr);
+    return run_one(hub, kJson, id, kMostListed, revision, kMostEdges).value_or(nullptr);
 }
 
 Jsonb* read_member_json(const Hub& hub, const pg_uuid_t& task) {
