@@ -413,6 +413,7 @@ export interface Flow extends Answer, FlowRow {
   /** Changes with everything that the answer tells. */
   revision?: string;
   fail_policy: string;
+  edge_count: number;
   truncated: boolean;
   members: FlowMember[];
   edges: FlowEdge[];

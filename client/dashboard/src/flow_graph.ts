@@ -14,6 +14,9 @@ export interface FlowGraph {
 }
 
 export const maxVisible = 500;
+/** More nodes than this, or more edges, are not laid out: the browser would stand still. */
+export const mostDrawn = { nodes: 1000, edges: 5000 };
+const portion = 100; // members of an opened group that are shown at once
 
 /** Counts of members by state. */
 export function tally(members: FlowMember[]): Map<string, number> {
@@ -31,68 +34,112 @@ export function commonName(keys: string[]): string {
   return prefix.replace(/[\s\d._:#/-]+$/, "") || keys[0] || "";
 }
 
+/** Members that wait for the same ones, release the same ones and have the same queue. */
+function equalNeighbours(members: FlowMember[], before: number[][], after: number[][]): number[] {
+  return numbered(members.map((m, i) => `${before[i]!.join()}|${after[i]!.join()}|${m.queue}`));
+}
+
+/** The number of each text: 0 for the first one and all that equal it, 1 for the next, and so on. */
+function numbered(texts: string[]): number[] {
+  const known = new Map<string, number>();
+  return texts.map((text) => known.get(text) ?? known.set(text, known.size).get(text)!);
+}
+
+/** How many members there are at most on a way to each one. */
+function layers(before: number[][], after: number[][]): number[] {
+  const layer = before.map(() => 0);
+  const waits = before.map((list) => list.length);
+  const free = [...waits.keys()].filter((i) => waits[i] === 0);
+  for (let n = 0; n < free.length; n++) {
+    for (const next of after[free[n]!]!) {
+      layer[next] = Math.max(layer[next]!, layer[free[n]!]! + 1);
+      waits[next]!--;
+      if (waits[next] === 0) free.push(next);
+    }
+  }
+  return layer;
+}
+
+/**
+ * Members of one layer and queue whose neighbours are in the same groups: the finest such groups of which there
+ * are at most `limit`, and those of layer and queue if even these are more. Groups of different layers have no cycle.
+ */
+function similarNeighbours(members: FlowMember[], before: number[][], after: number[][], limit: number): number[] {
+  const layer = layers(before, after);
+  let groups = numbered(members.map((m, i) => `${layer[i]} ${m.queue}`));
+  const around = (list: number[]): string => [...new Set(list.map((i) => groups[i]!))].sort((a, b) => a - b).join();
+  for (let count = 0; ; ) {
+    const finer = numbered(members.map((_m, i) => `${groups[i]}|${around(before[i]!)}|${around(after[i]!)}`));
+    const found = new Set(finer).size;
+    if (found === count || found > limit) return groups;
+    count = found;
+    groups = finer;
+  }
+}
+
 /**
  * Nodes and edges in an order that depends on keys alone, so that the same flow gives the same picture. Above
- * `limit` members, those with equal upstreams, downstreams and queue fold into one node, unless their group is
- * in `opened` (named by its first member).
+ * `limit` members, those with equal upstreams, downstreams and queue fold into one node; if that leaves too many,
+ * those whose neighbours fold alike. A group whose node is in `opened` shows its members, a large one portions of
+ * them that open as well.
  */
 export function flowGraph(members: FlowMember[], edges: FlowEdge[], opened: ReadonlySet<string>, limit = maxVisible): FlowGraph {
   const sorted = [...members].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : a.task_id < b.task_id ? -1 : 1));
-  const known = new Set(sorted.map((m) => m.task_id));
-  const before = new Map<string, string[]>();
-  const after = new Map<string, string[]>();
+  const place = new Map(sorted.map((m, i) => [m.task_id, i]));
+  const before: number[][] = sorted.map(() => []);
+  const after: number[][] = sorted.map(() => []);
   for (const edge of edges) {
-    if (!known.has(edge.upstream_id) || !known.has(edge.downstream_id)) continue;
-    (before.get(edge.downstream_id) ?? before.set(edge.downstream_id, []).get(edge.downstream_id)!).push(edge.upstream_id);
-    (after.get(edge.upstream_id) ?? after.set(edge.upstream_id, []).get(edge.upstream_id)!).push(edge.downstream_id);
+    const up = place.get(edge.upstream_id);
+    const down = place.get(edge.downstream_id);
+    if (up === undefined || down === undefined) continue;
+    before[down]!.push(up);
+    after[up]!.push(down);
   }
+  for (const list of [...before, ...after]) list.sort((a, b) => a - b);
 
-  const nodeOf = new Map<string, string>();
+  const nodeOf: string[] = [];
   const nodes: FlowNode[] = [];
+  const add = (id: string, label: string, group: number[]): void => {
+    nodes.push({ id, label, members: group.map((i) => sorted[i]!) });
+    for (const i of group) nodeOf[i] = id;
+  };
+  const addEach = (group: number[]): void => group.forEach((i) => add(sorted[i]!.task_id, sorted[i]!.key, [i]));
   if (sorted.length <= limit) {
-    for (const m of sorted) {
-      nodes.push({ id: m.task_id, label: m.key, members: [m] });
-      nodeOf.set(m.task_id, m.task_id);
-    }
+    addEach([...sorted.keys()]);
   } else {
-    const groups = new Map<string, FlowMember[]>();
-    for (const m of sorted) {
-      const signature = [
-        (before.get(m.task_id) ?? []).slice().sort().join(","),
-        (after.get(m.task_id) ?? []).slice().sort().join(","),
-        m.queue,
-      ].join("|");
-      const group = groups.get(signature);
-      if (group) group.push(m);
-      else groups.set(signature, [m]);
-    }
+    let groupOf = equalNeighbours(sorted, before, after);
+    if (new Set(groupOf).size > limit) groupOf = similarNeighbours(sorted, before, after, limit);
+    const groups = new Map<number, number[]>();
+    groupOf.forEach((group, i) => (groups.get(group) ?? groups.set(group, []).get(group)!).push(i));
     for (const group of groups.values()) {
-      const first = group[0]!;
-      if (group.length === 1 || opened.has(first.task_id)) {
-        for (const m of group) {
-          nodes.push({ id: m.task_id, label: m.key, members: [m] });
-          nodeOf.set(m.task_id, m.task_id);
-        }
+      const id = sorted[group[0]!]!.task_id;
+      if (group.length === 1 || (opened.has(id) && group.length <= portion)) {
+        addEach(group);
+      } else if (!opened.has(id)) {
+        add(id, commonName(group.map((i) => sorted[i]!.key)), group);
       } else {
-        nodes.push({ id: first.task_id, label: commonName(group.map((m) => m.key)), members: group });
-        for (const m of group) nodeOf.set(m.task_id, first.task_id);
+        for (let from = 0; from < group.length; from += portion) {
+          const part = group.slice(from, from + portion);
+          const partId = `${id} ${from}`;
+          if (opened.has(partId)) addEach(part);
+          else add(partId, `${sorted[part[0]!]!.key} …`, part);
+        }
       }
     }
   }
 
-  const place = new Map(sorted.map((m, i) => [m.task_id, i]));
   const seen = new Set<string>();
   const drawn: { from: string; to: string }[] = [];
-  for (const m of sorted) {
-    for (const up of (before.get(m.task_id) ?? []).slice().sort((a, b) => place.get(a)! - place.get(b)!)) {
-      const from = nodeOf.get(up)!;
-      const to = nodeOf.get(m.task_id)!;
+  before.forEach((list, i) => {
+    for (const up of list) {
+      const from = nodeOf[up]!;
+      const to = nodeOf[i]!;
       const key = `${from} ${to}`;
       if (from === to || seen.has(key)) continue;
       seen.add(key);
       drawn.push({ from, to });
     }
-  }
+  });
   return { nodes, edges: drawn };
 }
 

@@ -174,7 +174,7 @@ export function Graph({ graph, groups, selected, onSelect, onOpen }: { graph: Fl
                 const node = byId.get(p.id);
                 if (!node || !seen(p.x, p.y, nodeWidth, nodeHeight)) return null;
                 const many = node.members.length > 1;
-                const join = joins.get(p.id);
+                const join = many ? undefined : joins.get(p.id);
                 const label = many ? `${cut(visible(node.label), 15)} × ${number(node.members.length)}` : cut(visible(node.label), 24);
                 return (
                   <g

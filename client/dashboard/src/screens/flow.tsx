@@ -6,7 +6,7 @@ import { Empty, PageHead, Panel, Show, Span, SqlButton, State } from "../compone
 import { Graph, nodeText } from "../components/graph";
 import { Reasons } from "../components/reasons";
 import { Table } from "../components/table";
-import { flowGraph, inOrder, toDot, toLines } from "../flow_graph";
+import { flowGraph, inOrder, mostDrawn, toDot, toLines } from "../flow_graph";
 import { number, plural, visible } from "../format";
 import { useApi } from "../load";
 import { hub, hubLink, queryOf, setQuery } from "../state";
@@ -29,11 +29,20 @@ export function Flow({ id }: { id: string }) {
   const name = hub.value ?? "";
   const flow = useApi<FlowAnswer>(hubPath(name, ["flows", id]), { watch: `flow:${id}` });
   const f = flow.data;
-  const asList = queryOf("view") === "list";
   const selected = queryOf("task") || null;
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const graph = useMemo(() => (f ? flowGraph(f.members, f.edges, opened) : null), [f, opened]);
+  const drawable = graph !== null && graph.nodes.length <= mostDrawn.nodes && graph.edges.length <= mostDrawn.edges;
+  const asList = queryOf("view") === "list" || !drawable;
   const member = f?.members.find((m) => m.task_id === selected) ?? null;
+  const foldAll = (
+    <>
+      {" "}
+      <button type="button" class="button small" onClick={() => setOpened(new Set())}>
+        Fold all
+      </button>
+    </>
+  );
   const open = f !== null && f.terminal_at_ms === null;
   const file = id.replace(/[^\w-]/g, "_").slice(0, 60);
   return (
@@ -89,23 +98,26 @@ export function Flow({ id }: { id: string }) {
                     : { action: "delete_flow", args: { flow_id: id }, target: id, onDone: flow.reload },
                 ]}
               />
-              <button type="button" class="button" aria-pressed={asList} onClick={() => setQuery({ view: asList ? null : "list" })}>
-                {asList ? "As graph" : "As list"}
-              </button>
+              {drawable && (
+                <button type="button" class="button" aria-pressed={asList} onClick={() => setQuery({ view: asList ? null : "list" })}>
+                  {asList ? "As graph" : "As list"}
+                </button>
+              )}
               <button type="button" class="button" onClick={() => graph && save(`flow-${file}.dot`, toDot(graph))}>
                 DOT
               </button>
-              <button
-                type="button"
-                class="button"
-                onClick={() => {
-                  if (!graph) return;
-                  const texts = new Map(graph.nodes.map((n) => [n.id, nodeText(n, serverNow())]));
-                  void import("../layout").then(({ layOut, toSvg }) => save(`flow-${file}.svg`, toSvg(layOut(graph, 184, 44), graph, 184, 44, (n) => texts.get(n) ?? "")));
-                }}
-              >
-                SVG
-              </button>
+              {drawable && (
+                <button
+                  type="button"
+                  class="button"
+                  onClick={() => {
+                    const texts = new Map(graph.nodes.map((n) => [n.id, nodeText(n, serverNow())]));
+                    void import("../layout").then(({ layOut, toSvg }) => save(`flow-${file}.svg`, toSvg(layOut(graph, 184, 44), graph, 184, 44, (n) => texts.get(n) ?? "")));
+                  }}
+                >
+                  SVG
+                </button>
+              )}
               <button type="button" class="button" onClick={() => save(`flow-${file}.jsonl`, toLines(f.members, f.edges))}>
                 JSON lines
               </button>
@@ -118,7 +130,17 @@ export function Flow({ id }: { id: string }) {
         {(now) => (
           <>
             {now.cancel_reason !== null && <p class="callout warn">Cancelled: {visible(now.cancel_reason)}</p>}
-            {now.truncated && <p class="callout warn">The flow has {number(now.member_count)} members; the picture has the first {number(now.members.length)}.</p>}
+            {now.truncated && (
+              <p class="callout warn">
+                The flow has {plural(now.member_count, "member")} and {plural(now.edge_count, "edge")}; the page has {number(now.members.length)} and {number(now.edges.length)} of them.
+              </p>
+            )}
+            {graph && !drawable && (
+              <p class="callout">
+                {plural(graph.nodes.length, "node")} and {plural(graph.edges.length, "edge")} are too many to draw, so the members are listed.
+                {opened.size > 0 && foldAll}
+              </p>
+            )}
             {now.members.length === 0 ? (
               <Empty title="The flow has no members yet" text="It can grow until it is sealed." sql={`SELECT ${name}.add_task_to_flow('${id.replace(/'/g, "''")}', '{"key": "first", "queue": "io"}');`} />
             ) : asList ? (
@@ -133,15 +155,8 @@ export function Flow({ id }: { id: string }) {
                       <Graph graph={graph} groups={now.groups} selected={selected} onSelect={(task) => setQuery({ task }, true)} onOpen={(group) => setOpened(new Set([...opened, group]))} />
                       {(graph.nodes.length < now.members.length || opened.size > 0) && (
                         <p class="muted pad">
-                          {plural(now.members.length, "member")}, {plural(graph.nodes.length, "node")}: members with equal neighbours and queue are folded. A click opens a group.
-                          {opened.size > 0 && (
-                            <>
-                              {" "}
-                              <button type="button" class="button small" onClick={() => setOpened(new Set())}>
-                                Fold all
-                              </button>
-                            </>
-                          )}
+                          {plural(now.members.length, "member")}, {plural(graph.nodes.length, "node")}: members with like neighbours and the same queue are folded. A click opens a group.
+                          {opened.size > 0 && foldAll}
                         </p>
                       )}
                     </>
@@ -233,7 +248,7 @@ function Members({ flow }: { flow: FlowAnswer }) {
   const keys = useMemo(() => new Map(rows.map((m) => [m.task_id, m.key])), [rows]);
   const before = useMemo(() => {
     const map = new Map<string, string[]>();
-    for (const e of flow.edges) map.set(e.downstream_id, [...(map.get(e.downstream_id) ?? []), keys.get(e.upstream_id) ?? e.upstream_id]);
+    for (const e of flow.edges) (map.get(e.downstream_id) ?? map.set(e.downstream_id, []).get(e.downstream_id)!).push(keys.get(e.upstream_id) ?? e.upstream_id);
     return map;
   }, [flow.edges, keys]);
   const [limit, setLimit] = useState(200);

@@ -192,10 +192,72 @@ test("B15 a flow: folded, opened, and the same picture twice", async (t) => {
   await page.waitForSelector("text=resize × 950");
   assert.equal(await page.locator(".node").count(), 4);
   await page.locator(".node.many").click();
-  await page.waitForSelector("text=953 members, 953 nodes", { timeout: 60_000 });
+  await page.waitForSelector("text=953 members, 13 nodes");
+  await page.locator(".node.many").first().dispatchEvent("click");
+  await page.waitForSelector("text=953 members, 112 nodes", { timeout: 60_000 });
   assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
   await page.click("text=Fold all");
   await page.waitForSelector("text=953 members, 4 nodes");
+});
+
+/** Adds a flow with these members and edges, in names. */
+function addFlow(fake, flow_id, keys, edges) {
+  const model = fake.data.flows[0];
+  const ids = new Map(keys.map((key, i) => [key, `${flow_id.slice(0, 24)}${String(i).padStart(12, "0")}`]));
+  const members = keys.map((key, i) => ({ ...model.members[0], task_id: ids.get(key), key, queue: "io", state: i % 3 === 0 ? "completed" : i % 3 === 1 ? "active" : "blocked" }));
+  const of = (state) => members.filter((m) => m.state === state).length;
+  fake.data.flows.push({ ...model, flow_id, state: "running", terminal_at_ms: null, member_count: keys.length, open_count: keys.length - of("completed"), counts: { completed: of("completed"), active: of("active"), blocked: of("blocked") }, members, groups: [], edge_count: edges.length, edges: edges.map(([a, b]) => ({ upstream_id: ids.get(a), downstream_id: ids.get(b), state: "unsatisfied", pass_as: null })) });
+  return `${fake.url}/h/app/flows/${flow_id}`;
+}
+
+test("B15 flows of 10,000 members: folded, opened by portions, panned; a chain is listed", async (t) => {
+  const { fake, context, troubles } = await start(t, { frozen: true });
+  const page = await context.newPage();
+  await page.clock.setFixedTime(fake.zero);
+  const range = (n) => Array.from({ length: n }, (_v, i) => i);
+  const parts = range(9998).map((i) => `part-${String(i).padStart(4, "0")}`);
+  const nodes = () => page.evaluate(() => document.querySelectorAll("*").length);
+  const begun = Date.now();
+  await open(page, addFlow(fake, "00000000-0000-4000-8000-100000000000", ["plan", ...parts, "pack"], [...parts.map((p) => ["plan", p]), ...parts.map((p) => [p, "pack"])]));
+  await page.waitForSelector("text=10,000 members, 3 nodes");
+  console.log(`# 10,000 members, 19,996 edges: usable after ${Date.now() - begun} ms (goal 3000)`);
+  await page.waitForSelector("text=part × 9,998");
+  await page.locator(".node.many").click();
+  await page.waitForSelector("text=10,000 members, 102 nodes");
+  await page.locator(".node.many").first().dispatchEvent("click");
+  await page.waitForSelector("text=10,000 members, 201 nodes");
+  assert.ok((await nodes()) <= 3000);
+  // Panned and zoomed out, it stays small.
+  const frame = await page.evaluate(async () => {
+    const box = document.querySelector(".graph-box");
+    let longest = 0;
+    let last = performance.now();
+    const at = (type, y) => box.dispatchEvent(new PointerEvent(type, { bubbles: true, clientX: 600, clientY: y, buttons: type === "pointerup" ? 0 : 1 }));
+    at("pointerdown", 500);
+    for (let i = 0; i < 30; i++) {
+      at("pointermove", 500 - i * 40);
+      await new Promise(requestAnimationFrame);
+      const now = performance.now();
+      longest = Math.max(longest, now - last);
+      last = now;
+    }
+    return Math.round(longest);
+  });
+  for (let i = 0; i < 8; i++) await page.click("[aria-label='Zoom out']");
+  console.log(`# 201 nodes: longest frame while panning ${frame} ms (goal 100), ${await nodes()} nodes of the page when all of it is in view`);
+  assert.ok((await nodes()) <= 3000);
+  await page.click("text=Fold all");
+  await page.waitForSelector("text=10,000 members, 3 nodes");
+  await page.click("text=As list");
+  await page.waitForSelector("text=Show 500 more of 10,000");
+  assert.ok((await nodes()) <= 4000);
+  // No two members of a chain are alike: a picture of 10,000 nodes would stop the browser.
+  const links = range(10_000).map((i) => `link-${i}`);
+  await open(page, addFlow(fake, "00000000-0000-4000-8000-200000000000", links, range(9999).map((i) => [`link-${i}`, `link-${i + 1}`])));
+  await page.waitForSelector("text=10,000 nodes and 9,999 edges are too many to draw");
+  assert.equal(await page.locator("tbody tr").count(), 200);
+  assert.equal(await page.locator(".graph").count(), 0);
+  assert.deepEqual(troubles, []);
 });
 
 test("B16 numbers beyond 2^53 and duplicate keys are shown as stored", async (t) => {

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import type { FlowEdge, FlowMember } from "../../src/api";
-import { commonName, flowGraph, inOrder, tally, toDot, toLines } from "../../src/flow_graph";
+import { commonName, flowGraph, inOrder, mostDrawn, tally, toDot, toLines } from "../../src/flow_graph";
 import { layOut, toSvg } from "../../src/layout";
 
 const member = (key: string, queue = "q", state = "completed"): FlowMember => ({ task_id: `id-${key}`, key, state, queue, kind: "", started_at_ms: null, terminal_at_ms: null, attempt_index: 1, failure_class: null });
@@ -52,10 +52,41 @@ test("many equal members fold into one node, and open again", () => {
   assert.equal(folded.edges.length, 2);
   const group = folded.nodes.find((n) => n.members.length > 1)!;
   assert.deepEqual([...tally(group.members)], [["completed", 900], ["active", 48], ["failed", 2]]);
-  assert.equal(flowGraph(members, edges, new Set([group.id])).nodes.length, 952);
+  // A large group opens in portions, and each of these in its members.
+  const opened = flowGraph(members, edges, new Set([group.id]));
+  assert.deepEqual(opened.nodes.filter((n) => n.members.length > 1).map((n) => n.members.length), [100, 100, 100, 100, 100, 100, 100, 100, 100, 50]);
+  assert.equal(opened.nodes.filter((n) => n.label === "resize-900 …").length, 1);
+  const part = opened.nodes.find((n) => n.label === "resize-100 …")!;
+  const deeper = flowGraph(members, edges, new Set([group.id, part.id]));
+  assert.equal(deeper.nodes.length, 2 + 9 + 100);
+  assert.equal(deeper.edges.length, 2 * 109);
   // States do not fold or unfold anything: the shape stays while it is watched.
   const later = flowGraph(members.map((m) => ({ ...m, state: "completed" })), edges, new Set());
   assert.deepEqual(later.nodes.map((n) => n.id), folded.nodes.map((n) => n.id));
+});
+
+test("10,000 members fold in time: by equal neighbours, by neighbours that fold alike, by layer", () => {
+  const begun = Date.now();
+  const range = (n: number): number[] => Array.from({ length: n }, (_v, i) => i);
+  // Pairs: no two members have the same neighbours.
+  const pairs = flowGraph(range(5000).flatMap((i) => [member(`load-${i}`), member(`save-${i}`)]), range(5000).map((i) => edge(`load-${i}`, `save-${i}`)), new Set());
+  assert.deepEqual(pairs.nodes.map((n) => [n.label, n.members.length]), [["load", 5000], ["save", 5000]]);
+  assert.deepEqual(pairs.edges, [{ from: "id-load-0", to: "id-save-0" }]);
+  // One of the pairs goes on: it stays apart.
+  const tail = flowGraph([...range(600).flatMap((i) => [member(`load-${i}`), member(`save-${i}`)]), member("after")], [...range(600).map((i) => edge(`load-${i}`, `save-${i}`)), edge("save-7", "after")], new Set());
+  assert.deepEqual(tail.nodes.map((n) => [n.label, n.members.length]), [["after", 1], ["load", 599], ["load-7", 1], ["save", 599], ["save-7", 1]]);
+  // Edges at random between layers: no cycle, and few enough nodes.
+  let seed = 1;
+  const random = (n: number): number => (seed = (seed * 48271) % 2147483647) % n;
+  const web = flowGraph(range(10_000).map((i) => member(`m-${i}`)), range(100_000).flatMap((i) => (i < 90_000 ? [edge(`m-${random(1000) + Math.floor(i / 10_000) * 1000}`, `m-${(Math.floor(i / 10_000) + 1) * 1000 + random(1000)}`)] : [])), new Set());
+  assert.ok(web.nodes.length <= 500, `${web.nodes.length}`);
+  assert.equal(web.nodes.reduce((sum, n) => sum + n.members.length, 0), 10_000);
+  layOut(web, 184, 44);
+  // A chain folds nowhere: the page lists it.
+  const chain = flowGraph(range(10_000).map((i) => member(`c-${i}`)), range(9_999).map((i) => edge(`c-${i}`, `c-${i + 1}`)), new Set());
+  assert.equal(chain.nodes.length, 10_000);
+  assert.ok(chain.nodes.length > mostDrawn.nodes);
+  assert.ok(Date.now() - begun < 20_000, `${Date.now() - begun} ms`);
 });
 
 test("members of other queues do not fold together", () => {
