@@ -1,4 +1,5 @@
 // The frame of every page, and which screen is shown.
+import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ActionDialog, BulkDialog } from "./actions";
 import { del } from "./api";
@@ -11,26 +12,19 @@ import { keyList } from "./keys";
 import { streamState, want } from "./live";
 import { Search } from "./search";
 import { attention } from "./screens/overview";
-import { Bulk, BulkJobs } from "./screens/bulk";
 import { DeadLetters } from "./screens/dead_letters";
 import { Events } from "./screens/events";
-import { Flow } from "./screens/flow";
 import { Flows } from "./screens/flows";
-import { Health } from "./screens/health";
 import { Hubs } from "./screens/hubs";
-import { Instance } from "./screens/instance";
 import { Instances } from "./screens/instances";
 import { Login } from "./screens/login";
 import { Messages } from "./screens/messages";
 import { Overview } from "./screens/overview";
 import { Queue } from "./screens/queue";
 import { Queues } from "./screens/queues";
-import { Schedules } from "./screens/schedules";
-import { Settings } from "./screens/settings";
 import { Task } from "./screens/task";
 import { Tasks } from "./screens/tasks";
 import { WorkItems } from "./screens/work_items";
-import { Workers } from "./screens/workers";
 import { answered, asked, away, change, dismiss, glance, go, hub, hubLink, link, me, notices, rights, route, screen, second, settings, tell, updated, zone } from "./state";
 import { browserZone, clock, clockError, duration, relative } from "./time";
 
@@ -73,10 +67,40 @@ function NoPage() {
   );
 }
 
+type More = typeof import("./screens/more");
+let more: More | null = null;
+
+/** A screen that is not among those that are loaded first. */
+function Later({ show }: { show: (screens: More) => VNode }) {
+  const [state, setState] = useState(more === null ? "loading" : "there");
+  useEffect(() => {
+    if (more !== null) return;
+    import("./screens/more").then(
+      (screens) => {
+        more = screens;
+        setState("there");
+      },
+      () => setState("failed"),
+    );
+  }, []);
+  if (more !== null) return show(more);
+  if (state === "loading") return <Loading rows={6} />;
+  return (
+    <>
+      <PageHead title="Not loaded" />
+      <Empty title="This screen could not be loaded" text="The dashboard does not answer, or has another version than the page.">
+        <button type="button" class="button" onClick={() => location.reload()}>
+          Reload
+        </button>
+      </Empty>
+    </>
+  );
+}
+
 function Screen() {
   const [first, , what, id] = route.value.path;
   if (first === undefined) return <Hubs />;
-  if (first === "settings") return <Settings />;
+  if (first === "settings") return <Later show={({ Settings }) => <Settings />} />;
   if (first !== "h" || hub.value === null) return <NoPage />;
   if (me.value && !me.value.hubs[hub.value]) {
     return (
@@ -101,23 +125,23 @@ function Screen() {
     case "messages":
       return <Messages key={key} />;
     case "instances":
-      return id === undefined ? <Instances key={key} /> : <Instance key={key} id={id} />;
+      return id === undefined ? <Instances key={key} /> : <Later show={({ Instance }) => <Instance key={key} id={id} />} />;
     case "tasks":
       return id === undefined ? <Tasks key={key} /> : <Task key={key} id={id} />;
     case "flows":
-      return id === undefined ? <Flows key={key} /> : <Flow key={key} id={id} />;
+      return id === undefined ? <Flows key={key} /> : <Later show={({ Flow }) => <Flow key={key} id={id} />} />;
     case "schedules":
-      return <Schedules key={key} />;
+      return <Later show={({ Schedules }) => <Schedules key={key} />} />;
     case "dead-letters":
       return <DeadLetters key={key} />;
     case "events":
       return <Events key={key} />;
     case "workers":
-      return <Workers key={key} />;
+      return <Later show={({ Workers }) => <Workers key={key} />} />;
     case "health":
-      return <Health key={key} />;
+      return <Later show={({ Health }) => <Health key={key} />} />;
     case "bulk":
-      return id === undefined ? <BulkJobs key={key} /> : <Bulk key={key} id={id} />;
+      return <Later show={({ Bulk, BulkJobs }) => (id === undefined ? <BulkJobs key={key} /> : <Bulk key={key} id={id} />)} />;
     default:
       return <NoPage />;
   }
