@@ -141,6 +141,25 @@ test("B6 one zone for texts; a viewer's clock that is 10 min wrong shows no nega
   assert.deepEqual(troubles, []);
 });
 
+test("B6 times on both sides of a clock change", async (t) => {
+  // In Berlin clocks went from 03:00 back to 02:00 an hour ago.
+  const change = Date.UTC(2026, 9, 25, 1);
+  const { fake, context, troubles } = await start(t, { frozen: true, start: change + 3_600_000 });
+  const page = await context.newPage();
+  await page.clock.setFixedTime(fake.zero);
+  await open(page, `${fake.url}/h/app/events`);
+  const task = fake.data.tasks.find((x) => x.state === "completed");
+  task.created_at_ms = change - 60_000;
+  task.terminal_at_ms = change + 60_000;
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  const titles = await page.locator(".path-steps .time").evaluateAll((all) => all.map((el) => [el.title, el.textContent]));
+  const first = titles[0];
+  assert.match(first[0], /^2026-10-25T02:59:00\.000\+02:00/);
+  const last = titles.find(([title]) => title.startsWith("2026-10-25T02:01:00.000"));
+  assert.match(last?.[0] ?? JSON.stringify(titles), /\+01:00/);
+  assert.deepEqual(troubles, []);
+});
+
 /** The actions that the page sends from now on, without dry runs. */
 function actionsOf(page) {
   const sent = [];
