@@ -1,6 +1,7 @@
 // The pages against the real server: each screen, hostile values, the policy, links without a login.
 import { test } from "node:test";
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import { execFileSync } from "node:child_process";
 import { axe, newContext, open } from "../browser/page.mjs";
 import { until } from "./server.mjs";
@@ -156,6 +157,22 @@ test("B4 a link without a login leads to the login, then to the same view", asyn
   await page.goBack();
   await page.waitForSelector("h1");
   assert.deepEqual(troubles, []);
+});
+
+test("B4 a link on a page of another site leads to its view, although the cookie is strict", async (t) => {
+  const { page, troubles } = await loggedIn(t);
+  const other = createServer((_request, response) => response.setHeader("Content-Type", "text/html").end(`<a href="${base}/h/app/tasks?tab=failed">tasks</a>`));
+  await new Promise((done) => other.listen(0, "127.0.0.1", done));
+  t.after(() => other.close());
+  // localhost and 127.0.0.1 are different sites.
+  await page.goto(`http://localhost:${other.address().port}/`);
+  const first = page.waitForRequest(`${base}/h/app/tasks?tab=failed`);
+  await page.click("text=tasks");
+  assert.equal((await (await first).allHeaders()).cookie, undefined);
+  await page.waitForSelector("h1 >> text=Tasks");
+  await page.waitForSelector("tbody tr");
+  assert.equal(page.url(), `${base}/h/app/tasks?tab=failed`);
+  assert.deepEqual(troubles.filter((text) => !text.startsWith("request elsewhere: http://localhost")), []);
 });
 
 test("B7 a task that changes is shown without a reload", async (t) => {
