@@ -28,7 +28,8 @@ end_load() {
     wait
 }
 trap end_load EXIT
-"$belay" demo-load --hub app >/dev/null &
+# Its queues are set before their first tasks, of which the server gives notice.
+PGOPTIONS="${PGOPTIONS:-} -c client_min_messages=warning" "$belay" demo-load --hub app >/dev/null &
 load=$!
 if ((seconds > 0)); then
     timeout --foreground -s TERM "$seconds" "$belay" dashboard --listen 127.0.0.1:0 || (($? == 124))
