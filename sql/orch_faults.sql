@@ -19,6 +19,10 @@ SELECT belay.set_hub_option('orch_faults', 'max_attempts', '3');
 SELECT orch_faults.raise_event('q', 'q', '', true, 1001), orch_faults.cancel_instance('c', '', 1002), orch_faults.start_orchestration('O', '', 'p', '1', 0, 1003);
 UPDATE orch_faults.orchestrator_queue SET attempt_count = 3 WHERE instance_id = 'p';
 SELECT orch_faults.start_orchestration('O', '', 'ready', '1', 0, 1005), orch_faults.append_history('ready', 1, '[{"event_id":1,"event_data":"{}"}]');
+-- One that waits, in the memory of the process me up to its event 1.
+SELECT orch_faults.start_orchestration('O', '', 'next', '1', 0, 1000);
+SELECT lock_token AS next FROM orch_faults.fetch_orchestration_item(1000, p_now_ms => 1000) \gset
+SELECT orch_faults.ack_orchestration_item(:'next', 1, '[{"event_id":1,"event_data":"{}"}]', '[]', '[]', '{"orchestration_name":"O","orchestration_version":"1","cache":{"owner":"me","events":1}}', p_now_ms => 1000);
 -- Activities: a session that is over, leased ones of a session, ready ones, two that were leased too often; dead letters of both queues.
 SELECT orch_faults.enqueue_worker_work('{"ActivityExecute":{}}', p_session_id => 'over', p_now_ms => 1000);
 SELECT orch_faults.ack_worker(lock_token, p_now_ms => 1000) FROM orch_faults.fetch_work_item(10, 'owner', 10, p_now_ms => 1000);
@@ -75,6 +79,7 @@ INSERT INTO calls (call) VALUES
     ('ack_and_fetch_work_item(''<work 1>'', NULL, ''{"ActivityFailed":{"instance":"turn"}}'', 1000, ''owner'', p_now_ms => 2000)'),
     ('settle_and_fetch_work_items(ARRAY[''<work 2>'', ''<work 1>'', ''lost''], ARRAY[''ack'', ''abandon'', ''ack''], ARRAY[''{"ActivityCompleted":{"instance":"turn"}}'', NULL, NULL], p_owner_id => ''owner'', p_max_items => 5, p_now_ms => 2000)'),
     ('settle_turns_and_work(ARRAY[''<turn>'', ''lost''], ''{2,1}'', p_worker_items => ARRAY[''[{"ActivityExecute":{"instance":"turn","execution_id":2,"id":9}}]'', ''[]'']::jsonb[], p_max_turns => 5, p_work_tokens => ARRAY[''<work 2>'', ''<work 1>'', ''lost''], p_outcomes => ARRAY[''ack'', ''abandon'', ''ack''], p_completions => ARRAY[''{"ActivityCompleted":{"instance":"turn"}}'', NULL, NULL], p_owner_id => ''owner'', p_max_items => 5, p_now_ms => 2000)'),
+    ('settle_turns_and_work(ARRAY[''<work 1>''], ''{1}'', ARRAY[''[{"event_id":2,"event_data":"{}"}]''::jsonb], ARRAY[''[{"ActivityExecute":{"instance":"next","execution_id":1,"id":3}}]''::jsonb], p_metadata => ARRAY[''{"orchestration_name":"O","orchestration_version":"1"}''::jsonb], p_max_turns => 1, p_cache_owner => ''me'', p_work_tokens => ARRAY[''<work 2>'', ''<work 1>''], p_completions => ARRAY[''{"ActivityCompleted":{"instance":"turn"}}'', ''{"ActivityCompleted":{"instance":"next"}}''], p_owner_id => ''owner'', p_max_items => 5, p_predicted_after => ''{1}'', p_now_ms => 2000)'),
     ('renew_work_item_lock(''<work 1>'', 5000, p_now_ms => 2000)'), ('renew_work_item_locks(ARRAY[''<work 3>'', ''<work 1>'', ''lost''], 5000, p_now_ms => 2000)'),
     ('abandon_work_item(''<work 1>'', p_now_ms => 2000)'), ('abandon_work_item(''<work 1>'', 1000, true, p_now_ms => 2000)'), ('renew_session_lock(ARRAY[''owner'', ''nobody''], 5000, 100000, p_now_ms => 2000)'), ('cleanup_orphaned_sessions(2000)'),
     ('cancel_activities(''[{"instance":"turn","execution_id":1,"activity_id":1}, {"instance":"turn","execution_id":1,"activity_id":5}]'')'),

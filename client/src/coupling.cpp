@@ -46,6 +46,7 @@ SettledTurnsAndWork settle_both(Hub& hub, const AckArguments& acks, const TurnOp
                                     work.max_items,
                                     prefetch.most,
                                     prefetch.threshold,
+                                    std::optional<std::vector<std::int64_t>>(),
                                     hub.now()},
                                    where);
     SettledTurnsAndWork settled;

@@ -1,5 +1,7 @@
 // The entry function that commits turns, settles activities and fetches both in one call, for a
 // process that runs orchestrations and their activities.
+#include <algorithm>
+
 #include "entry/outcomes.hpp"
 #include "entry/turn_arguments.hpp"
 #include "entry/verbs.hpp"
@@ -27,6 +29,14 @@ struct Asked {
     Prefetch prefetch;
 
     bool only_leases() const { return acks.empty() && outcomes.empty(); }
+    bool has_predictions() const {
+        return std::ranges::any_of(acks,
+                                   [](const auto& ack) { return ack.predicted_after.has_value(); });
+    }
+    bool has_only_predictions() const {
+        return std::ranges::all_of(acks,
+                                   [](const auto& ack) { return ack.predicted_after.has_value(); });
+    }
 };
 
 // Both lock rows of the worker queue in the order of their keys, each for itself: with outcomes
@@ -43,6 +53,14 @@ void refuse_both(const Asked& asked) {
     }
 }
 
+void read_predictions(const Call& call, std::span<ops::TurnAck> acks) {
+    const auto predicted =
+        per_outcome(call, 27, "p_predicted_after", INT8OID, "p_lock_tokens", acks.size());
+    for (std::size_t i = 0; i < acks.size(); ++i) {
+        acks[i].predicted_after = int8_at(predicted, i);
+    }
+}
+
 Asked read_asked(const Call& call) {
     Asked asked{.acks = read_acks(call, "p_lock_tokens"),
                 .turns = read_turn_request(call),
@@ -52,11 +70,13 @@ Asked read_asked(const Call& call) {
     const int32 most = call.int4(24).value_or(0);
     asked.work.max_items = most == 0 ? 0 : ops::checked_limit("p_max_items", most, 1, kMaxFetch);
     asked.prefetch = read_prefetch(call, 25, asked.work.max_items, kMaxFetch);
+    read_predictions(call, asked.acks);
     refuse_both(asked);
     return asked;
 }
 
-// Turns first: their locks come before those of the worker queue.
+// Turns first: their locks come before those of the worker queue. Predicted turns come with the
+// outcomes.
 void settle(const Call& call, const Asked& asked, pg::Clock* clock) {
     if (!asked.outcomes.empty() && !asked.acks.empty()) {
         ops::enter(call.tables,
@@ -67,10 +87,12 @@ void settle(const Call& call, const Asked& asked, pg::Clock* clock) {
                     .intents = true},
                    clock);
     }
-    if (!asked.acks.empty()) {
+    if (!asked.has_only_predictions()) {
         ops::ack_turns(call.tables, asked.acks, clock);
     }
-    if (!asked.outcomes.empty()) {
+    if (asked.has_predictions()) {
+        ops::settle_predicted(call.tables, asked.acks, asked.turns, asked.outcomes, clock);
+    } else if (!asked.outcomes.empty()) {
         ops::settle_work(call.tables, asked.outcomes, clock);
     }
 }
@@ -104,7 +126,7 @@ void add_settled(const Call::Set& set, const Asked& asked) {
 
 Datum settle_turns_and_work(const Call& call) {
     const Asked asked = read_asked(call);
-    auto clock = call.clock(27);
+    auto clock = call.clock(28);
     if (asked.only_leases()) {
         pg::begin_lease_write();
     } else {

@@ -380,11 +380,11 @@ constexpr Verb kVerbs[] = {
      "setof (int4, text, text, text, timestamptz, "
      "uuid, text, text, jsonb, jsonb, int4, text, timestamptz, timestamptz, jsonb, jsonb, jsonb)",
      Access::kWrite, kForWorker, kOnlyBelay},
-    {"settle_turns_and_work", settle_turns_and_work, 28,
+    {"settle_turns_and_work", settle_turns_and_work, 29,
      "text[], int8[], jsonb[], jsonb[], jsonb[], jsonb[], jsonb[], int8, int8, int8, int4, int4[], "
      "text, text[], text[], text[], text[], int8[], bool[], text[], text, int8, text[], text, "
      "int4, "
-     "int4, int4, int8",
+     "int4, int4, int8[], int8",
      "setof (int4, text, text, text, text, text, text, int8, json, json, text, int4, json, int8, "
      "int8, int8, text, text, int4, int4)",
      Access::kWrite, kForWorker, kOnlyBelay},

@@ -224,6 +224,12 @@ void ack_turn(Tables& tables, const InstanceLock& lock, const core::CacheHint& c
     wake_after_turn(tables, lock);
 }
 
+void note_turn(Tables& tables, const InstanceLock& lock, int64 now, const core::CacheHint& cache) {
+    change_lock(tables, lock.row, [now, &cache](const core::TurnLock& state) {
+        return core::acked_at_once(state, now, cache);
+    });
+}
+
 void delete_turn(Tables& tables, const InstanceLock& lock) {
     pass_turn_faults();
     writing(tables, TableId::kInstanceLocks, [&](Table& table) {

@@ -53,6 +53,8 @@ void set_turn_deadline(Tables& tables, const InstanceLock& lock, int64 locked_un
 void release_turn(Tables& tables, const InstanceLock& lock);
 // The same for a turn that is committed, and what its process has cached of the instance.
 void ack_turn(Tables& tables, const InstanceLock& lock, const core::CacheHint& cache);
+// A turn without a lease that is committed, and what its process has cached of the instance.
+void note_turn(Tables& tables, const InstanceLock& lock, int64 now, const core::CacheHint& cache);
 // Gives the lock back and removes the row.
 void delete_turn(Tables& tables, const InstanceLock& lock);
 

@@ -115,6 +115,13 @@ constexpr TurnLock acked(const TurnLock& row, const CacheHint& cache) {
     return after;
 }
 
+// The ack of a turn that no lease preceded: it begins and ends at once.
+constexpr TurnLock acked_at_once(const TurnLock& row, int64_t now, const CacheHint& cache) {
+    TurnLock after = acked(row, cache);
+    after.locked_at = now;
+    return after;
+}
+
 // Events are added outside of a turn, this one the first. A fetch finds those behind the cached one
 // by itself; others, and those that are added during a turn, are missing in the memory of a
 // process.

@@ -3,6 +3,7 @@
 
 #include "ops/intents/intents.hpp"
 #include "ops/orchestration/orchestration.hpp"
+#include "pg/subtransaction.hpp"
 
 namespace belay::ops {
 
@@ -52,5 +53,40 @@ struct Ack {
 
 // Reads the arguments. QB006 for what is wrong with them. Reads no table.
 Ack checked_ack(const AckArgs& args);
+
+void refuse(TurnAck* ack, int sqlstate, const char* reason, const char* message);
+// What an error says, if it is the ack's own fault; else it propagates.
+void refuse(TurnAck* ack, const ErrorData* error);
+
+// Reads the arguments of those that are wanted(ack), and calls keep(index, ack). A check raises
+// what is wrong, so that one must be undone: the checks write nothing, and a subtransaction in
+// which nothing is written costs next to nothing.
+template <typename Wanted, typename Keep>
+void check_each(std::span<TurnAck> acks, Wanted wanted, Keep keep) {
+    std::size_t at = 0;
+    while (at < acks.size()) {
+        const auto end = pg::try_in_subtransaction([acks, wanted, keep, &at] {
+            for (; at < acks.size(); ++at) {
+                if (wanted(acks[at])) {
+                    keep(at, checked_ack(acks[at].args));
+                }
+            }
+            return true;
+        });
+        if (end.error != nullptr) {
+            refuse(&acks[at++], end.error);
+        }
+    }
+}
+
+// An ack whose lock is held and that nothing speaks against.
+struct Accepted {
+    const Ack* ack;
+    store::InstanceLock lock;
+    std::optional<int64> last_event_id;  // with what is added, if that is known
+    bool predicted;                      // no lease precedes it, and it has no messages
+};
+// Commits them.
+void apply_acks(store::Tables& tables, std::span<const Accepted> all, pg::Clock* clock);
 
 }  // namespace belay::ops

@@ -20,7 +20,6 @@
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
 #include "pg/list.hpp"
-#include "pg/subtransaction.hpp"
 #include "shmem/counters.hpp"
 #include "store/history.hpp"
 #include "store/instances.hpp"
@@ -135,13 +134,6 @@ void apply_kv(store::Tables& tables, std::string_view instance_id, const Ack& ac
 
 // ---------------------------------------------------------------- acks that are accepted
 
-// An ack whose lock is held and that nothing speaks against.
-struct Accepted {
-    const Ack* ack;
-    store::InstanceLock lock;
-    std::optional<int64> last_event_id;  // with what is added, if that is known
-};
-
 // What the cache of the caller's process is called in the lock row.
 int64 cache_owner(const store::Hub& hub, const Ack& ack) {
     return core::cache_owner(ack.cached->owner, hub.incarnation, ack.execution_id);
@@ -159,7 +151,7 @@ Addition examine_events(store::Tables& tables, const store::InstanceLock& lock, 
 // Parents are held in the order of their ids, as a removal holds them.
 void hold_parents(store::Tables& tables, std::span<const Accepted> all) {
     pg::List<std::string_view> parents;
-    for (const auto& [ack, lock, last] : all) {
+    for (const auto& [ack, lock, last, predicted] : all) {
         if (ack->name && ack->version && ack->parent) {
             parents.add(*ack->parent);
         }
@@ -172,7 +164,7 @@ void hold_parents(store::Tables& tables, std::span<const Accepted> all) {
 }
 
 void write_instance(store::Tables& tables, const Accepted& accepted, int64 now) {
-    const auto& [ack, lock, last] = accepted;
+    const auto& [ack, lock, last, predicted] = accepted;
     const bool begun = apply_instance(tables, lock, *ack, now);
     if (ack->events.count > 0) {
         store::insert_events(tables, lock.instance_id, ack->execution_id, ack->events.rows, now);
@@ -188,7 +180,7 @@ void write_instance(store::Tables& tables, const Accepted& accepted, int64 now) 
 }
 
 void send_items(store::Tables& tables, const Accepted& accepted, int64 now) {
-    const auto& [ack, lock, last] = accepted;
+    const auto& [ack, lock, last, predicted] = accepted;
     for (std::size_t i = 0; i < ack->message_count; ++i) {
         send_message(tables, ack->messages[i], now, now);
     }
@@ -197,17 +189,21 @@ void send_items(store::Tables& tables, const Accepted& accepted, int64 now) {
     }
 }
 
-void end_turn(store::Tables& tables, const Accepted& accepted) {
-    const auto& [ack, lock, last_event_id] = accepted;
+void end_turn(store::Tables& tables, const Accepted& accepted, int64 now) {
+    const auto& [ack, lock, last_event_id, predicted] = accepted;
+    const auto cache = ack->cached ? core::CacheHint::of(cache_owner(tables, *ack),
+                                                         ack->cached->event, last_event_id)
+                                   : core::CacheHint{};
     if (ack->ends()) {
         store::delete_turn(tables, lock);
+    } else if (predicted) {
+        store::note_turn(tables, lock, now, cache);
     } else {
-        store::ack_turn(tables, lock,
-                        ack->cached ? core::CacheHint::of(cache_owner(tables, *ack),
-                                                          ack->cached->event, last_event_id)
-                                    : core::CacheHint{});
+        store::ack_turn(tables, lock, cache);
     }
-    allow_ended_lease(lock.lease);
+    if (!predicted) {
+        allow_ended_lease(lock.lease);
+    }
     counters::add(tables.hub.schema, counters::Queue::kOrchestrator, counters::Counter::kAcked);
 }
 
@@ -226,35 +222,6 @@ void schedule_activities(store::Tables& tables, std::span<const Accepted> all, p
         }
     }
     enqueue_activities(tables, activities.span(), clock);
-}
-
-// Class by class over all of them, in the hub's lock order.
-void apply(store::Tables& tables, std::span<const Accepted> all, pg::Clock* clock) {
-    const int64 now = clock->now();
-    hold_parents(tables, all);
-    for (const Accepted& accepted : all) {
-        write_instance(tables, accepted, now);
-        CHECK_FOR_INTERRUPTS();
-    }
-    for (const Accepted& accepted : all) {
-        store::delete_leased(tables, accepted.lock.instance_key, accepted.lock.lock_no, now);
-    }
-    schedule_activities(tables, all, clock);
-    pg::List<ActivityIdentity> cancelled;
-    for (const Accepted& accepted : all) {
-        for (const ActivityIdentity& activity : accepted.ack->cancelled) {
-            cancelled.add(activity);
-        }
-    }
-    // After the inserts: an activity both scheduled and cancelled ends absent.
-    (void)cancel_activities(tables, cancelled.span());
-    for (const Accepted& accepted : all) {
-        send_items(tables, accepted, now);
-    }
-    for (const Accepted& accepted : all) {
-        end_turn(tables, accepted);
-    }
-    pg::fail_here(pg::FaultPoint::kAckBeforeCommit);
 }
 
 // The tables that an ack writes to.
@@ -281,19 +248,6 @@ struct Settling {
     std::optional<int64> last_event_id;       // as in Accepted
 };
 
-void refuse(TurnAck* ack, int sqlstate, const char* reason, const char* message) {
-    ack->refused = sqlstate;
-    ack->reason = reason;
-    ack->message = message;
-}
-
-void refuse(TurnAck* ack, const ErrorData* error) {
-    if (!is_its_own_fault(error)) {
-        ReThrowError(const_cast<ErrorData*>(error));
-    }
-    refuse(ack, error->sqlerrcode, code_detail_of(error), error->message);
-}
-
 void refuse_lost(store::Tables& tables, TurnAck* ack, core::LeaseFault fault) {
     refuse(ack, pg::kLockLost, core::code_detail(fault),
            tables.hub.api == store::Api::kDuroxidePg
@@ -302,26 +256,15 @@ void refuse_lost(store::Tables& tables, TurnAck* ack, core::LeaseFault fault) {
                              fault));
 }
 
-// Reads the arguments of all. A check raises what is wrong, so that one must be undone: the checks
-// write nothing, and a subtransaction in which nothing is written costs next to nothing.
+// Reads the arguments of all but predicted turns.
 void check_acks(std::span<TurnAck> acks, pg::List<Settling>* all) {
-    std::size_t at = 0;
-    while (at < acks.size()) {
-        const auto end = pg::try_in_subtransaction([acks, all, &at] {
-            for (; at < acks.size(); ++at) {
-                const Ack ack = checked_ack(acks[at].args);
-                const auto token = acks[at].args.token;
-                all->add({&acks[at], at, ack,
-                          token ? core::decode_turn_token(*token) : std::nullopt, std::nullopt,
-                          std::nullopt});
-            }
-            return true;
+    check_each(
+        acks, [](const TurnAck& ack) { return !ack.predicted_after; },
+        [acks, all](std::size_t at, const Ack& ack) {
+            const auto token = acks[at].args.token;
+            all->add({&acks[at], at, ack, token ? core::decode_turn_token(*token) : std::nullopt,
+                      std::nullopt, std::nullopt});
         });
-        if (end.error == nullptr) {
-            continue;
-        }
-        refuse(&acks[at++], end.error);
-    }
 }
 
 // Locks are taken in key order, regardless of the order of the acks; equal tokens stay in theirs.
@@ -383,6 +326,50 @@ void check_held(store::Tables& tables, Settling* settling, const Settling* previ
 
 }  // namespace
 
+void refuse(TurnAck* ack, int sqlstate, const char* reason, const char* message) {
+    ack->refused = sqlstate;
+    ack->reason = reason;
+    ack->message = message;
+}
+
+void refuse(TurnAck* ack, const ErrorData* error) {
+    if (!is_its_own_fault(error)) {
+        ReThrowError(const_cast<ErrorData*>(error));
+    }
+    refuse(ack, error->sqlerrcode, code_detail_of(error), error->message);
+}
+
+// Class by class, in the hub's lock order.
+void apply_acks(store::Tables& tables, std::span<const Accepted> all, pg::Clock* clock) {
+    const int64 now = clock->now();
+    hold_parents(tables, all);
+    for (const Accepted& accepted : all) {
+        write_instance(tables, accepted, now);
+        CHECK_FOR_INTERRUPTS();
+    }
+    for (const Accepted& accepted : all) {
+        if (!accepted.predicted) {
+            store::delete_leased(tables, accepted.lock.instance_key, accepted.lock.lock_no, now);
+        }
+    }
+    schedule_activities(tables, all, clock);
+    pg::List<ActivityIdentity> cancelled;
+    for (const Accepted& accepted : all) {
+        for (const ActivityIdentity& activity : accepted.ack->cancelled) {
+            cancelled.add(activity);
+        }
+    }
+    // After the inserts: an activity both scheduled and cancelled ends absent.
+    (void)cancel_activities(tables, cancelled.span());
+    for (const Accepted& accepted : all) {
+        send_items(tables, accepted, now);
+    }
+    for (const Accepted& accepted : all) {
+        end_turn(tables, accepted, now);
+    }
+    pg::fail_here(pg::FaultPoint::kAckBeforeCommit);
+}
+
 void ack_orchestration_item(store::Tables& tables, const AckArgs& args, std::optional<int64> now) {
     const Ack ack = checked_ack(args);
     Needs needs{};
@@ -398,8 +385,8 @@ void ack_orchestration_item(store::Tables& tables, const AckArgs& args, std::opt
     if (addition.duplicates > 0) {
         raise_duplicates(held.lock->instance_id, ack.execution_id, addition.duplicates);
     }
-    const Accepted accepted{&ack, *held.lock, addition.last_event_id};
-    apply(tables, {&accepted, 1}, &clock);
+    const Accepted accepted{&ack, *held.lock, addition.last_event_id, false};
+    apply_acks(tables, {&accepted, 1}, &clock);
 }
 
 void ack_turns(store::Tables& tables, std::span<TurnAck> acks, pg::Clock* clock) {
@@ -426,11 +413,11 @@ void ack_turns(store::Tables& tables, std::span<TurnAck> acks, pg::Clock* clock)
     pg::List<Accepted> accepted;
     for (const Settling& settling : all) {
         if (settling.lock) {
-            accepted.add({&settling.ack, *settling.lock, settling.last_event_id});
+            accepted.add({&settling.ack, *settling.lock, settling.last_event_id, false});
         }
     }
     if (accepted.count > 0) {
-        apply(tables, accepted.span(), clock);
+        apply_acks(tables, accepted.span(), clock);
     }
 }
 

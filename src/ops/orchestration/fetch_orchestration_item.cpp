@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
-#include "core/name_pins.hpp"
 #include "core/time.hpp"
 #include "ops/orchestration/orchestration.hpp"
 #include "ops/orchestration/turn_view.hpp"
@@ -41,16 +40,10 @@ struct Stream {
     bool ended;
 };
 
-// What the hub's option name_pins says of instances without a pin of their own.
-struct PatternPin {
-    std::string_view pattern;
-    store::Pin pin;
-};
-
 struct Search {
     store::Tables& tables;
     const TurnRequest& request;
-    std::span<const PatternPin> name_pins;  // none unless the request asks for pins
+    InstanceFilter filter;
     pg::Clock* clock;
     Stream* streams;
     int stream_count;
@@ -68,34 +61,7 @@ struct Search {
     bool asks_for_instances() const {
         return asks_for_pins(request.versions) || !request.names.all;
     }
-    // Whether the versions and names of the request include an instance. Without a name: one that
-    // never started.
-    bool includes(const std::optional<store::Pin>& pin,
-                  std::optional<std::string_view> name) const {
-        if (pin || !name) {
-            return passes(request.versions, pin) && (!name || request.names.has(*name));
-        }
-        const auto found =
-            std::find_if(name_pins.begin(), name_pins.end(), [&name](const PatternPin& pinned) {
-                return core::matches_pattern(pinned.pattern, *name);
-            });
-        return request.names.has(*name) &&
-               (found == name_pins.end() || passes(request.versions, found->pin));
-    }
 };
-
-std::span<const PatternPin> read_name_pins(const store::Hub& hub, const VersionRange& versions) {
-    if (hub.name_pins == nullptr || !asks_for_pins(versions)) {
-        return {};
-    }
-    core::NamePin pins[core::kMaxNamePins];
-    const std::size_t count = core::read_name_pins(hub.name_pins, pins);
-    pg::List<PatternPin> found;
-    for (const core::NamePin& pin : std::span(pins, count)) {
-        found.add({decode(pin.pattern), {pin.parts[0], pin.parts[1], pin.parts[2]}});
-    }
-    return found.span();
-}
 
 void open_streams(Search* search) {
     const auto heads = store::peek_messages(
@@ -317,7 +283,7 @@ Attempt attempt_turn(const Search& search, std::string_view instance_id,
         }
         return {std::nullopt, !view.arrived.start_queued};
     }
-    if (!search.includes(view.instance ? view.instance->pin : std::nullopt, context->name)) {
+    if (!search.filter.includes(view.instance ? view.instance->pin : std::nullopt, context->name)) {
         return {std::nullopt, false};  // likewise, or its history has another name than its start
     }
     // It starts now: what waited for that waits no longer.
@@ -387,10 +353,10 @@ std::optional<std::string_view> name_to_start(const Search& search, std::string_
 // Whether the instance of a message may be tried, as far as is known without a lock. One that
 // never started is: its messages are set aside, so that no other fetch meets them.
 bool is_eligible(const Search& search, const store::WaitingMessage& message) {
-    const bool asks_for_name = !search.request.names.all || !search.name_pins.empty();
+    const bool asks_for_name = !search.request.names.all || !search.filter.name_pins.empty();
     const auto name =
         asks_for_name && !message.name ? name_to_start(search, message.instance_id) : message.name;
-    return search.includes(message.pin, name);
+    return search.filter.includes(message.pin, name);
 }
 
 void keep_turn(Search* search, const Turn& turn, int64 ready_at) {
@@ -416,7 +382,7 @@ Fetched fetch_now(store::Tables& tables, const TurnRequest& request, pg::Clock* 
     }
     Search search{.tables = tables,
                   .request = request,
-                  .name_pins = read_name_pins(tables, request.versions),
+                  .filter = filter_of(tables, request),
                   .clock = clock,
                   .streams = nullptr,
                   .stream_count = 0,

@@ -119,10 +119,20 @@ struct TurnAck {
     int refused;
     const char* reason;
     const char* message;
+    // Of a predicted turn: its process has the instance in memory up to this event, and the token
+    // is that of an activity whose outcome is the only message of the turn.
+    std::optional<int64> predicted_after;
 };
-// Each follows the rules of ack_orchestration_item; one that is refused changes nothing and keeps
-// its lock, and the others are not affected.
+// Each that is no predicted turn follows the rules of ack_orchestration_item; one that is refused
+// changes nothing and keeps its lock, and the others are not affected.
 void ack_turns(store::Tables& tables, std::span<TurnAck> acks, pg::Clock* clock);
+
+// Ends the leases of activities as settle_work does, and commits the predicted turns among the acks
+// that a fetch for the request, made right now, would lease with just their outcomes. What becomes
+// of instance, history and queues is as if it had been made, and the turn acked. A turn that is
+// refused changes nothing: its outcome is a message, as without it.
+void settle_predicted(store::Tables& tables, std::span<TurnAck> acks, const TurnRequest& request,
+                      std::span<WorkOutcome> outcomes, pg::Clock* clock);
 
 std::string_view abandon_orchestration_item(store::Tables& tables,
                                             std::optional<std::string_view> token,

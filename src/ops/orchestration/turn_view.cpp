@@ -8,8 +8,12 @@
 // Raises   nothing itself
 #include "ops/orchestration/turn_view.hpp"
 
+#include <algorithm>
+
+#include "core/name_pins.hpp"
 #include "core/time.hpp"
 #include "pg/datum.hpp"
+#include "pg/list.hpp"
 #include "store/history.hpp"
 #include "store/kv.hpp"
 
@@ -208,6 +212,31 @@ void read_current_history(const TurnSource& from, std::string_view instance_id,
 }
 
 }  // namespace
+
+bool InstanceFilter::includes(const std::optional<store::Pin>& pin,
+                              std::optional<std::string_view> name) const {
+    if (pin || !name) {
+        return passes(request.versions, pin) && (!name || request.names.has(*name));
+    }
+    const auto found = std::find_if(
+        name_pins.begin(), name_pins.end(),
+        [&name](const PatternPin& pinned) { return core::matches_pattern(pinned.pattern, *name); });
+    return request.names.has(*name) &&
+           (found == name_pins.end() || passes(request.versions, found->pin));
+}
+
+InstanceFilter filter_of(const store::Hub& hub, const TurnRequest& request) {
+    if (hub.name_pins == nullptr || !asks_for_pins(request.versions)) {
+        return {request, {}};
+    }
+    core::NamePin pins[core::kMaxNamePins];
+    const std::size_t count = core::read_name_pins(hub.name_pins, pins);
+    pg::List<PatternPin> found;
+    for (const core::NamePin& pin : std::span(pins, count)) {
+        found.add({decode(pin.pattern), {pin.parts[0], pin.parts[1], pin.parts[2]}});
+    }
+    return {request, found.span()};
+}
 
 std::span<const store::BatchMessage> visible_page(const TurnSource& from,
                                                   std::string_view instance_id, int64 after_id) {

@@ -13,6 +13,22 @@ struct TurnSource {
     pg::Clock* clock;
 };
 
+// What the hub's option name_pins says of instances without a pin of their own.
+struct PatternPin {
+    std::string_view pattern;
+    store::Pin pin;
+};
+
+// Which instances a fetch hands out, as far as that depends on their names and pins.
+struct InstanceFilter {
+    const TurnRequest& request;
+    std::span<const PatternPin> name_pins;  // none unless the request asks for pins
+
+    // Without a name: one that never started.
+    bool includes(const std::optional<store::Pin>& pin, std::optional<std::string_view> name) const;
+};
+InstanceFilter filter_of(const store::Hub& hub, const TurnRequest& request);
+
 // What is read after the exclusion, in one view.
 struct View {
     std::optional<store::Instance> instance;  // with its pin if the request asks for pins

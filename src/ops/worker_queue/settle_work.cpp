@@ -100,7 +100,7 @@ void send_completion(store::Tables& tables, const Completion& completion, int64 
                                          .created_at = now});
 }
 
-void settle_work(store::Tables& tables, std::span<WorkOutcome> outcomes, pg::Clock* clock) {
+void end_work_leases(store::Tables& tables, std::span<WorkOutcome> outcomes, pg::Clock* clock) {
     auto* all = static_cast<Settling*>(palloc(sizeof(Settling) * (outcomes.size() + 1)));
     std::size_t count = 0;
     bool completions = false;
@@ -123,12 +123,19 @@ void settle_work(store::Tables& tables, std::span<WorkOutcome> outcomes, pg::Clo
         CHECK_FOR_INTERRUPTS();
     }
     touch_sessions(tables, {all, count}, clock);
+}
+
+void send_completions(store::Tables& tables, std::span<const WorkOutcome> outcomes, int64 now) {
     for (const WorkOutcome& outcome : outcomes) {
-        if (outcome.refused == nullptr && outcome.fault == core::LeaseFault::kNone &&
-            outcome.completion) {
-            send_completion(tables, *outcome.completion, clock->now());
+        if (outcome.is_settled() && outcome.completion && !outcome.delivered) {
+            send_completion(tables, *outcome.completion, now);
         }
     }
+}
+
+void settle_work(store::Tables& tables, std::span<WorkOutcome> outcomes, pg::Clock* clock) {
+    end_work_leases(tables, outcomes, clock);
+    send_completions(tables, outcomes, clock->now());
     pg::fail_here(pg::FaultPoint::kAckBeforeCommit);
 }
 

@@ -105,10 +105,16 @@ struct WorkOutcome {
     std::optional<std::string_view> reason;
     const char* refused;     // why it is not tried, as a word; null: it is
     core::LeaseFault fault;  // why its lease is lost
+    bool delivered;          // its completion is in a turn that the same call commits
+
+    bool is_settled() const { return refused == nullptr && fault == core::LeaseFault::kNone; }
 };
 
 // Ends the leases in one unit. One that is lost is reported in its fault and undoes nothing.
 void settle_work(store::Tables& tables, std::span<WorkOutcome> outcomes, pg::Clock* clock);
+// Its two parts: the leases, and the completions of those that were held and are not delivered.
+void end_work_leases(store::Tables& tables, std::span<WorkOutcome> outcomes, pg::Clock* clock);
+void send_completions(store::Tables& tables, std::span<const WorkOutcome> outcomes, int64 now);
 
 std::span<const WorkOutcome> ack_workers(store::Tables& tables, const JsonArray& acks,
                                          std::optional<int64> now);

@@ -2881,20 +2881,20 @@ ALTER FUNCTION old.settle_and_receive(leases text[], outcomes text[], results js
 COMMENT ON FUNCTION old.settle_and_receive(leases text[], outcomes text[], results jsonb[], errors text[], classes text[], delays interval[], queues text[], max integer, lease_for interval, worker text, capabilities text[]) IS 'Completes, fails or releases many tasks, then receives the next ones, in one transaction. Returns a row per lease, with error and reason if it was rejected, which does not affect the others; then a row per received task.';
 
 --
--- Name: settle_turns_and_work(text[], bigint[], jsonb[], jsonb[], jsonb[], jsonb[], jsonb[], bigint, bigint, bigint, integer, integer[], text, text[], text[], text[], text[], bigint[], boolean[], text[], text, bigint, text[], text, integer, integer, integer, bigint); Type: FUNCTION; Schema: old; Owner: upgrade_owner
+-- Name: settle_turns_and_work(text[], bigint[], jsonb[], jsonb[], jsonb[], jsonb[], jsonb[], bigint, bigint, bigint, integer, integer[], text, text[], text[], text[], text[], bigint[], boolean[], text[], text, bigint, text[], text, integer, integer, integer, bigint[], bigint); Type: FUNCTION; Schema: old; Owner: upgrade_owner
 --
 
-CREATE FUNCTION old.settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[] DEFAULT NULL::bigint[], p_history_deltas jsonb[] DEFAULT NULL::jsonb[], p_worker_items jsonb[] DEFAULT NULL::jsonb[], p_orchestrator_items jsonb[] DEFAULT NULL::jsonb[], p_metadata jsonb[] DEFAULT NULL::jsonb[], p_cancelled_activities jsonb[] DEFAULT NULL::jsonb[], p_lock_timeout_ms bigint DEFAULT 30000, p_min_version_packed bigint DEFAULT NULL::bigint, p_max_version_packed bigint DEFAULT NULL::bigint, p_max_turns integer DEFAULT 0, p_slots integer[] DEFAULT NULL::integer[], p_cache_owner text DEFAULT NULL::text, p_names text[] DEFAULT NULL::text[], p_work_tokens text[] DEFAULT NULL::text[], p_outcomes text[] DEFAULT NULL::text[], p_completions text[] DEFAULT NULL::text[], p_delays_ms bigint[] DEFAULT NULL::bigint[], p_ignore_attempts boolean[] DEFAULT NULL::boolean[], p_reasons text[] DEFAULT NULL::text[], p_owner_id text DEFAULT NULL::text, p_session_lock_timeout_ms bigint DEFAULT NULL::bigint, p_tag_filter text[] DEFAULT NULL::text[], p_tag_mode text DEFAULT 'default_only'::text, p_max_items integer DEFAULT 0, p_prefetch integer DEFAULT 0, p_prefetch_threshold integer DEFAULT 1, p_now_ms bigint DEFAULT NULL::bigint) RETURNS TABLE(outcome_index integer, error text, reason text, error_message text, instance_id text, orchestration_name text, orchestration_version text, execution_id bigint, history json, messages json, lock_token text, attempt_count integer, kv_snapshot json, history_after bigint, last_event_id bigint, locked_until bigint, work_item text, work_token text, work_attempt_count integer, work_index integer)
+CREATE FUNCTION old.settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[] DEFAULT NULL::bigint[], p_history_deltas jsonb[] DEFAULT NULL::jsonb[], p_worker_items jsonb[] DEFAULT NULL::jsonb[], p_orchestrator_items jsonb[] DEFAULT NULL::jsonb[], p_metadata jsonb[] DEFAULT NULL::jsonb[], p_cancelled_activities jsonb[] DEFAULT NULL::jsonb[], p_lock_timeout_ms bigint DEFAULT 30000, p_min_version_packed bigint DEFAULT NULL::bigint, p_max_version_packed bigint DEFAULT NULL::bigint, p_max_turns integer DEFAULT 0, p_slots integer[] DEFAULT NULL::integer[], p_cache_owner text DEFAULT NULL::text, p_names text[] DEFAULT NULL::text[], p_work_tokens text[] DEFAULT NULL::text[], p_outcomes text[] DEFAULT NULL::text[], p_completions text[] DEFAULT NULL::text[], p_delays_ms bigint[] DEFAULT NULL::bigint[], p_ignore_attempts boolean[] DEFAULT NULL::boolean[], p_reasons text[] DEFAULT NULL::text[], p_owner_id text DEFAULT NULL::text, p_session_lock_timeout_ms bigint DEFAULT NULL::bigint, p_tag_filter text[] DEFAULT NULL::text[], p_tag_mode text DEFAULT 'default_only'::text, p_max_items integer DEFAULT 0, p_prefetch integer DEFAULT 0, p_prefetch_threshold integer DEFAULT 1, p_predicted_after bigint[] DEFAULT NULL::bigint[], p_now_ms bigint DEFAULT NULL::bigint) RETURNS TABLE(outcome_index integer, error text, reason text, error_message text, instance_id text, orchestration_name text, orchestration_version text, execution_id bigint, history json, messages json, lock_token text, attempt_count integer, kv_snapshot json, history_after bigint, last_event_id bigint, locked_until bigint, work_item text, work_token text, work_attempt_count integer, work_index integer)
     LANGUAGE belay ROWS 20
     AS $$settle_turns_and_work$$;
 
-ALTER FUNCTION old.settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_now_ms bigint) OWNER TO upgrade_owner;
+ALTER FUNCTION old.settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_predicted_after bigint[], p_now_ms bigint) OWNER TO upgrade_owner;
 
 --
--- Name: FUNCTION settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_now_ms bigint); Type: COMMENT; Schema: old; Owner: upgrade_owner
+-- Name: FUNCTION settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_predicted_after bigint[], p_now_ms bigint); Type: COMMENT; Schema: old; Owner: upgrade_owner
 --
 
-COMMENT ON FUNCTION old.settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_now_ms bigint) IS 'Commits turns as ack_and_fetch_turns and ends leases of activities as settle_and_fetch_work_items, then leases turns and activities, also those that the call itself has made ready, in one transaction. Returns a row per ack, a row per outcome with its work_index, a row per turn, and a row per activity.';
+COMMENT ON FUNCTION old.settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_predicted_after bigint[], p_now_ms bigint) IS 'Commits turns as ack_and_fetch_turns and ends leases of activities as settle_and_fetch_work_items, then leases turns and activities, also those that the call itself has made ready, in one transaction. An ack with p_predicted_after is of a turn that was run ahead: its token is that of the activity whose outcome, in the same call, is the only message of the turn. Returns a row per ack, a row per outcome with its work_index, a row per turn, and a row per activity.';
 
 --
 -- Name: start(text, jsonb, text, text); Type: FUNCTION; Schema: old; Owner: upgrade_owner
@@ -5855,16 +5855,16 @@ COMMENT ON SEQUENCE old.worker_queue_id IS 'Ids of the worker queue: insertion o
 --
 
 COPY kept.entries (what, value) FROM stdin;
-turn	tQcAAAAAAAAANV7UoIIpmEAAAAABdWZOxmmrly6MDihCZwv7zA
-work	wQIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABSQLbB1YxxME92DuVrryf_g
-session	wQQAAAAAAAAAAAAAAAAAAAAAAAABAAAAAAABFveZRs5oZvsbUO-z_CBATQ
-lease	lQAAAAAAAEAAgAAAAAAAAAEAAAAAAAAAAQAAAAEyBpCrwmu1xWGzQJEVNGmF
+turn	tQcAAAAAAAAANV7UoIIpmEAAAAABnRvvo_eUAgOTzx_5v6TV5g
+work	wQIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABRyqXNcw-UBtmzVVZhNTmdQ
+session	wQQAAAAAAAAAAAAAAAAAAAAAAAABAAAAAAABTMr-l8Wp_xVN9p84Q8sUcQ
+lease	lQAAAAAAAEAAgAAAAAAAAAEAAAAAAAAAAQAAAAEiF1yBBjMYqSJJSN1iEpM6
 epoch 02	1
 epoch 0a	1
-signal	k1:5b2aa321533378056dd9c2579cf0ab9a76478cc3a4cce7cbc575cba69126ad63
+signal	k1:10738f3f8d3ff4a7c18bbd71cdf88c99596a9688dde18896d0e5969e8f256594
 epoch 11	1
 epoch 41	1
-upto	eQoAAAAAAAAAAAAAAQAAAAAAAALohc4anFNDLh0A
+upto	eQoAAAAAAAAAAAAAAQAAAAAAAALo3EOURQvdTR8A
 \.
 
 --
@@ -5883,7 +5883,7 @@ COPY old.attempts (task_id, attempt_index, lease_count, epoch, started_ms, ended
 --
 
 COPY old.belay_hub (uuid, api, version, incarnation, epoch_floor, options, created_at, mark) FROM stdin;
-61301eb7-be4a-4818-a612-58d3e6ace21f	belay	1	1	0	{"events": "operator,completion,instance,lease", "paused": {}, "name_pins": "{\\"rust.*\\": \\"0.1.30\\"}", "slot_count": "4", "fanout_bound": "2", "max_attempts": "2", "limited_queues": ["limited"], "max_clock_skew": "0"}	2026-11-19 19:35:11.101821+00	7709968423117903077/1/16389/16510
+c3d1f3b6-6c86-459c-ac2d-1f8d0f6801e3	belay	1	1	0	{"events": "operator,completion,instance,lease", "paused": {}, "name_pins": "{\\"rust.*\\": \\"0.1.30\\"}", "slot_count": "4", "fanout_bound": "2", "max_attempts": "2", "limited_queues": ["limited"], "max_clock_skew": "0"}	2026-11-19 22:35:15.414967+00	7710014762169518664/1/16389/16510
 \.
 
 --
@@ -6013,11 +6013,11 @@ COPY old.history_turns (execution_id, first_event_id, last_event_id, created_at,
 --
 
 COPY old.instance_locks (instance_key, locked_until, locked_at, lock_no, nonce_hi, nonce_lo, cache_owner, cache_event, lease_inc, instance_id) FROM stdin;
--4120989423281386648	1767225600011	1767225600010	2	-13519618760112554	-299007748986662084	0	0	1	poisoned
-3845744917664602176	1767229200000	1767225600000	7	8459535564145399598	-8354695993063900212	0	0	1	continued
--5801764325852793393	1767229200000	1767225600000	9	1556509216645566235	-876022643494322255	0	0	1	again
+-4120989423281386648	1767225600011	1767225600010	2	-8441203395191052216	5139057467825074117	0	0	1	poisoned
+3845744917664602176	1767229200000	1767225600000	7	-7125838497871298045	-7795977272432470554	0	0	1	continued
+-5801764325852793393	1767229200000	1767225600000	9	-6889124259900796984	-6961143088443523435	0	0	1	again
 6923298942445325836	0	1767225600000	0	0	0	0	0	0	running
-5987017559425259394	1767229200000	1767225600000	11	-7335728882181581535	8234225504182037389	0	0	1	running::sub::8
+5987017559425259394	1767229200000	1767225600000	11	-8189887620730566342	-8526053322972821251	0	0	1	running::sub::8
 \.
 
 --
@@ -6045,9 +6045,9 @@ billing	billing_server	2026-01-01 00:00:00+00
 --
 
 COPY old.intent_queue (id, source_uuid, created_at, next_try_at, visible_at, attempt_count, blocked, queue, target_hub, source_instance, target_instance, last_error, work_item) FROM stdin;
-1	61301eb7-be4a-4818-a612-58d3e6ace21f	2026-01-01 00:00:00+00	2026-01-01 00:00:00+00	\N	0	f	worker	elsewhere		x	\N	{"ActivityExecute": {"instance": "x", "id": 1}}
-2	61301eb7-be4a-4818-a612-58d3e6ace21f	2026-01-01 00:00:00+00	2026-01-01 00:00:00+00	\N	0	f	orchestrator	elsewhere		x	\N	{"CancelInstance": {"instance": "x", "reason": "1"}}
-3	61301eb7-be4a-4818-a612-58d3e6ace21f	2026-01-01 00:00:00+00	2026-01-01 00:00:00+00	\N	0	f	orchestrator	elsewhere		x	\N	{"CancelInstance": {"instance": "x", "reason": "2"}}
+1	c3d1f3b6-6c86-459c-ac2d-1f8d0f6801e3	2026-01-01 00:00:00+00	2026-01-01 00:00:00+00	\N	0	f	worker	elsewhere		x	\N	{"ActivityExecute": {"instance": "x", "id": 1}}
+2	c3d1f3b6-6c86-459c-ac2d-1f8d0f6801e3	2026-01-01 00:00:00+00	2026-01-01 00:00:00+00	\N	0	f	orchestrator	elsewhere		x	\N	{"CancelInstance": {"instance": "x", "reason": "1"}}
+3	c3d1f3b6-6c86-459c-ac2d-1f8d0f6801e3	2026-01-01 00:00:00+00	2026-01-01 00:00:00+00	\N	0	f	orchestrator	elsewhere		x	\N	{"CancelInstance": {"instance": "x", "reason": "2"}}
 \.
 
 --
@@ -6098,7 +6098,7 @@ COPY old.orchestrator_queue (instance_key, id, visible_at, created_at, lock_no, 
 --
 
 COPY old.outbox_events (incarnation, "position", xid, topic, type, subject, details, occurred_at_ms) FROM stdin;
-1	10	3	operator	option_changed	old	{"as": "upgrade_owner", "by": "upgrade_owner", "via": "psql", "value": null, "option": "event_retention", "reason": null}	1795116911173
+1	10	3	operator	option_changed	old	{"as": "upgrade_owner", "by": "upgrade_owner", "via": "psql", "value": null, "option": "event_retention", "reason": null}	1795127716487
 1	11	3	instance	dead_lettered	poisoned	{"queue": "orchestrator", "reason": "max_attempts", "attempt_count": 2, "dead_letter_id": 1}	1767225600020
 1	12	3	instance	dead_lettered	gone	{"queue": "worker", "reason": "max_attempts", "attempt_count": 2, "dead_letter_id": 2}	1767225600020
 1	13	3	instance	started	completed	{"execution_id": 1, "orchestration_name": "Order", "parent_instance_id": null, "orchestration_version": "1.0.0"}	1767225600000
@@ -6110,9 +6110,9 @@ COPY old.outbox_events (incarnation, "position", xid, topic, type, subject, deta
 1	19	3	instance	started	again	{"execution_id": 1, "orchestration_name": "Order", "parent_instance_id": null, "orchestration_version": "1.0.0"}	1767225600000
 1	20	3	instance	continued_as_new	again	{"execution_id": 1, "orchestration_name": "Order"}	1767225600000
 1	21	3	instance	started	running	{"execution_id": 1, "orchestration_name": "Order", "parent_instance_id": null, "orchestration_version": "1.0.0"}	1767225600000
-1	22	3	operator	queue_changed	limited	{"as": "upgrade_owner", "by": "upgrade_owner", "via": "psql", "reason": null, "settings": {"rate_per_s": 1000, "concurrency": 1}}	1795116911182
-1	23	3	operator	queue_changed	open	{"as": "upgrade_owner", "by": "upgrade_owner", "via": "psql", "reason": null, "settings": {"retention_ms": 86400000}}	1795116911183
-1	24	3	operator	queue_changed	paused	{"as": "upgrade_owner", "by": "upgrade_owner", "via": "psql", "reason": null, "settings": {"paused": true}}	1795116911183
+1	22	3	operator	queue_changed	limited	{"as": "upgrade_owner", "by": "upgrade_owner", "via": "psql", "reason": null, "settings": {"rate_per_s": 1000, "concurrency": 1}}	1795127716680
+1	23	3	operator	queue_changed	open	{"as": "upgrade_owner", "by": "upgrade_owner", "via": "psql", "reason": null, "settings": {"retention_ms": 86400000}}	1795127716680
+1	24	3	operator	queue_changed	paused	{"as": "upgrade_owner", "by": "upgrade_owner", "via": "psql", "reason": null, "settings": {"paused": true}}	1795127716680
 1	25	3	lease	acquired	00000000-0000-4000-8000-000000000001	{"queue": "mail", "worker": "w", "flow_id": null, "lease_id": "belay:00000000-0000-4000-8000-000000000001:1:1", "lease_epoch": 1, "attempt_index": 1, "worker_instance": "w"}	1767225600000
 1	26	3	lease	acquired	00000000-0000-4000-8000-000000000002	{"queue": "progress", "worker": "w", "flow_id": null, "lease_id": "belay:00000000-0000-4000-8000-000000000002:1:1", "lease_epoch": 1, "attempt_index": 1, "worker_instance": "w-1"}	1767225600000
 1	27	3	lease	acquired	00000000-0000-4000-8000-000000000005	{"queue": "ends", "worker": "w", "flow_id": null, "lease_id": "belay:00000000-0000-4000-8000-000000000005:1:1", "lease_epoch": 1, "attempt_index": 1, "worker_instance": "w-1"}	1767225600000
@@ -6128,10 +6128,10 @@ COPY old.outbox_events (incarnation, "position", xid, topic, type, subject, deta
 1	37	3	operator	task_cancelled	00000000-0000-4000-8000-00000000000c	{"as": "upgrade_owner", "by": "upgrade_owner", "via": "psql", "queue": "open", "reason": "not wanted", "previous_state": "ready"}	1767225600000
 1	38	3	lease	released	00000000-0000-4000-8000-000000000008	{"cause": "suspend", "queue": "waits", "worker": "w", "flow_id": null, "lease_id": "belay:00000000-0000-4000-8000-000000000008:1:1", "lease_epoch": 1, "attempt_index": 1, "worker_instance": "w-1"}	1767225600000
 1	39	3	lease	released	00000000-0000-4000-8000-000000000009	{"cause": "suspend", "queue": "waited", "worker": "w", "flow_id": null, "lease_id": "belay:00000000-0000-4000-8000-000000000009:1:1", "lease_epoch": 1, "attempt_index": 1, "worker_instance": "w-1"}	1767225600000
-1	40	3	operator	resumed	00000000-0000-4000-8000-000000000009	{"trigger": "condition", "suspension_id": "019b76da-a800-71b8-9fa3-dcd37d548a0f"}	1767225600000
+1	40	3	operator	resumed	00000000-0000-4000-8000-000000000009	{"trigger": "condition", "suspension_id": "019b76da-a800-7378-9d07-bff4e8285d6d"}	1767225600000
 1	41	3	operator	schedule_created	hourly	{"as": "upgrade_owner", "by": "upgrade_owner", "via": "psql", "cron": "0 * * * *", "task": {"queue": "reports", "capabilities": ["sql"]}, "reason": null, "catch_up": "one", "time_zone": "UTC"}	1767225600000
 1	42	3	operator	schedule_created	stopped	{"as": "upgrade_owner", "by": "upgrade_owner", "via": "psql", "cron": "0 0 * * *", "task": {"queue": "reports"}, "reason": null, "catch_up": "one", "time_zone": "UTC"}	1767225600000
-1	43	3	operator	schedule_paused	stopped	{"as": "upgrade_owner", "by": "upgrade_owner", "via": "psql", "reason": null}	1795116911193
+1	43	3	operator	schedule_paused	stopped	{"as": "upgrade_owner", "by": "upgrade_owner", "via": "psql", "reason": null}	1795127716905
 1	44	3	completion	flow_completed	00000000-0000-4000-8000-0000000000f2	{}	1767225600000
 1	45	3	lease	acquired	00000000-0000-4000-8000-000000000011	{"queue": "f1", "worker": "w", "flow_id": "00000000-0000-4000-8000-0000000000f1", "lease_id": "belay:00000000-0000-4000-8000-000000000011:1:1", "lease_epoch": 1, "attempt_index": 1, "worker_instance": "w-1"}	1767225600000
 1	46	3	lease	acquired	00000000-0000-4000-8000-000000000041	{"queue": "f4", "worker": "w", "flow_id": "00000000-0000-4000-8000-0000000000f4", "lease_id": "belay:00000000-0000-4000-8000-000000000041:1:1", "lease_epoch": 1, "attempt_index": 1, "worker_instance": "w-1"}	1767225600000
@@ -6162,9 +6162,9 @@ behind	1	9	1	1	9
 --
 
 COPY old.outbox_subscriptions (name, topics, seen_incarnation, seen_position, seen_xid, seen_xid_position, final_xid, final_position, lease, lease_until, lease_inc, last_incarnation, last_position, lost_events, untold_events, untold_first, untold_last, created_at) FROM stdin;
-behind	\N	0	0	0	0	0	0	0	0	0	0	0	0	0	\N	\N	2026-11-19 19:35:11.17+00
-operators	{operator}	0	0	0	0	0	0	0	0	0	0	0	0	0	\N	\N	2026-11-19 19:35:11.2+00
-audit	\N	1	0	0	0	0	0	-8805070962748608995	1798761600000	1	1	12	0	0	\N	\N	2026-11-19 19:35:11.2+00
+behind	\N	0	0	0	0	0	0	0	0	0	0	0	0	0	\N	\N	2026-11-19 22:35:16.443+00
+operators	{operator}	0	0	0	0	0	0	0	0	0	0	0	0	0	\N	\N	2026-11-19 22:35:17.057+00
+audit	\N	1	0	0	0	0	0	-2575051537653084897	1798761600000	1	1	12	0	0	\N	\N	2026-11-19 22:35:17.056+00
 \.
 
 --
@@ -6172,7 +6172,7 @@ audit	\N	1	0	0	0	0	0	-8805070962748608995	1798761600000	1	1	12	0	0	\N	\N	2026-11
 --
 
 COPY old.queue_limits (queue, concurrency, rate_per_s, burst, tokens, refilled_at_ms, active) FROM stdin;
-limited	1	1000	1000	1000	1795116911182	0
+limited	1	1000	1000	1000	1795127716680	0
 \.
 
 --
@@ -6198,7 +6198,7 @@ waited	f	\N	1767225600000	\N
 waits	f	\N	1767225600000	\N
 limited	f	\N	1767225600000	\N
 open	f	86400000	1767225600000	\N
-paused	t	\N	1795116911183	\N
+paused	t	\N	1795127716680	\N
 f1	f	\N	1767225600000	\N
 f1b	f	\N	1767225600000	\N
 f3	f	\N	1767225600000	\N
@@ -6232,7 +6232,7 @@ s	w	1767229200000	1767225600000	1
 --
 
 COPY old.signals (task_id, nr, waitpoint_id, suspension_nr, accepted_at_ms, signal_id, idempotency_key, name, source, payload) FROM stdin;
-00000000-0000-4000-8000-000000000009	1	019b76da-a800-71b8-9fa4-7939a70214a8	1	1767225600000	019b76da-a800-71b8-9fa5-ed7d3fe66931	\N	approval	\N	{"by": "ada"}
+00000000-0000-4000-8000-000000000009	1	019b76da-a800-7378-9d08-d8da8ced5b9a	1	1767225600000	019b76da-a800-7378-9d09-42f327996b7f	\N	approval	\N	{"by": "ada"}
 \.
 
 --
@@ -6259,29 +6259,29 @@ worker	3	dispatcher
 --
 
 COPY old.stat_marks (queue, task_queue, counted_since, numbers) FROM stdin;
-orchestrator		848432111174483	{16,11,6,1,0,0,0,0,10,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,10,6,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-worker		848432111174483	{7,4,0,1,0,0,0,2,3,0,0,1,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,30,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	ends	848432111182329	{1,1,1,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	f1	848432111194479	{1,1,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	f1b	848432111194479	{3,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	f3	848432111195073	{2,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	f4	848432111195269	{1,1,0,0,0,1,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	f4b	848432111195270	{1,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	f5	848432111195699	{1,1,1,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	f5b	848432111195699	{6,0,0,0,0,2,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	f6	848432111195945	{1,1,0,1,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	f6b	848432111195945	{1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	fails	848432111182329	{1,1,0,1,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	late	848432111182331	{1,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	limited	848432111182330	{2,1,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	mail	848432111182328	{1,1,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	open	848432111182329	{4,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	paused	848432111183491	{1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	progress	848432111182328	{1,1,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	retries	848432111182331	{1,1,0,0,1,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	waited	848432111182330	{1,1,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks	waits	848432111182330	{1,1,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
-tasks		848432111182328	{32,12,2,2,1,5,1,0,12,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,6,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+orchestrator		848442916496014	{16,11,6,1,0,0,0,0,10,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,10,6,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1}
+worker		848442916496014	{7,4,0,1,0,0,0,2,3,0,0,1,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,30,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	ends	848442916674562	{1,1,1,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	f1	848442916914179	{1,1,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	f1b	848442916914179	{3,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	f3	848442916931424	{2,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	f4	848442916935510	{1,1,0,0,0,1,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	f4b	848442916935511	{1,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	f5	848442916945029	{1,1,1,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	f5b	848442916945029	{6,0,0,0,0,2,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	f6	848442916956067	{1,1,0,1,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	f6b	848442916956068	{1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	fails	848442916674563	{1,1,0,1,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	late	848442916674564	{1,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	limited	848442916674564	{2,1,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	mail	848442916674561	{1,1,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	open	848442916674562	{4,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	paused	848442916705938	{1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	progress	848442916674562	{1,1,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	retries	848442916674564	{1,1,0,0,1,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	waited	848442916674564	{1,1,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks	waits	848442916674563	{1,1,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+tasks		848442916674561	{32,12,2,2,1,5,1,0,12,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,6,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
 \.
 
 --
@@ -6289,7 +6289,7 @@ tasks		848432111182328	{32,12,2,2,1,5,1,0,12,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0
 --
 
 COPY old.stat_minutes (queue, task_queue, minute_ms, counts, wait_buckets, wait_sum_ms, run_buckets, run_sum_ms, depth, oldest_ms) FROM stdin;
-orchestrator		1767225660000	{16,11,6,1,0,0,0,0}	{10,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}	10	{6,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}	0	6	60000
+orchestrator		1767225660000	{16,11,6,1,0,0,0,0}	{10,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}	10	{6,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}	1	6	60000
 worker		1767225660000	{7,4,0,1,0,0,0,2}	{3,0,0,1,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}	30	{0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}	0	3	60000
 tasks	ends	1767225660000	{1,1,1,0,0,0,0,0}	{1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}	0	{1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}	0	0	\N
 tasks	f1	1767225660000	{1,1,0,0,0,0,0,0}	{1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}	0	{0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}	0	0	\N
@@ -6319,8 +6319,8 @@ tasks		1767225660000	{32,12,2,2,1,5,1,0}	{12,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0
 --
 
 COPY old.suspensions (task_id, nr, id, attempt_index, created_at_ms, closed_at_ms, timeout_at_ms, resume_delay_ms, on_timeout, reason_code, closed_by, idempotency_key, condition) FROM stdin;
-00000000-0000-4000-8000-000000000008	1	019b76da-a800-71b8-9fa1-4146694b375e	1	1767225600000	\N	1798761600000	0	fail	waiting_for_signal	\N	\N	{"single": {"key": "approval"}}
-00000000-0000-4000-8000-000000000009	1	019b76da-a800-71b8-9fa3-dcd37d548a0f	1	1767225600000	1767225600000	\N	0	fail	waiting_for_signal	condition	\N	{"single": {"key": "approval"}}
+00000000-0000-4000-8000-000000000008	1	019b76da-a800-7378-9d05-f21de01efdec	1	1767225600000	\N	1798761600000	0	fail	waiting_for_signal	\N	\N	{"single": {"key": "approval"}}
+00000000-0000-4000-8000-000000000009	1	019b76da-a800-7378-9d07-bff4e8285d6d	1	1767225600000	1767225600000	\N	0	fail	waiting_for_signal	condition	\N	{"single": {"key": "approval"}}
 \.
 
 --
@@ -6332,33 +6332,33 @@ COPY old.tasks (id, cap_set, priority, attempt_index, slot, held, available_at_m
 00000000-0000-4000-8000-000000000004	0	0	0	1	f	1767227400000	\N	\N	\N	delayed	open	\N	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000007	1	0	0	0	f	1767225600000	\N	\N	\N	ready	open	\N	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-00000000000b	0	0	0	0	f	1767225600000	\N	\N	\N	ready	limited	\N	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
-019b76da-a800-71b8-9fa0-7896e01f06eb	0	0	0	3	f	1767225600000	\N	\N	\N	ready	paused	\N	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
-00000000-0000-4000-8000-000000000001	0	0	1	2	f	1767225600000	1767229200000	\N	\N	active	mail	\N	1	0	1767225600000	1767225600000	1767229200000	1767225600000	\N	1767225600000	\N	320690ab-c26b-b5c5-61b3-409115346985	1	0	0	0	initial	initial	welcome	\N	first	w	w	w	w	\N	\N	\N	\N	\N	\N	{"to": "a"}	\N	\N	{"tenant": "t"}	\N	\N
-00000000-0000-4000-8000-00000000000a	0	5	1	3	f	1767225600000	1767229200000	\N	\N	active	limited	\N	1	0	1767225600000	1767225600000	1767229200000	1767225600000	\N	1767225600000	\N	99e2bf03-f0dd-bd94-6b97-f540d6a97548	1	0	0	0	initial	initial		\N	\N	w-1	w	w	w-1	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
-00000000-0000-4000-8000-000000000002	0	0	1	3	f	1767225600000	1767229200000	\N	\N	active	progress	\N	1	0	1767225600000	1767225600000	1767229200000	1767225600000	\N	1767225600000	1767225600000	f40e63c6-6068-d1a5-fc6f-dd8f77977a46	1	0	0	0	initial	initial		\N	\N	w-1	w	w	w-1	\N	\N	\N	\N	50	half	\N	\N	{"at": 50}	{}	\N	\N
-00000000-0000-4000-8000-000000000005	0	0	1	2	f	\N	\N	\N	1767225600000	completed	ends	\N	2	0	1767225600000	1767225600000	\N	1767225600000	\N	1767225600000	\N	a07e7a64-0c3c-a1e9-df6b-effd0d0dca76	1	0	0	0	initial	initial		\N	once	\N	\N	w	w-1	\N	\N	\N	\N	\N	\N	\N	{"sent": true}	\N	{}	\N	\N
-00000000-0000-4000-8000-000000000006	0	0	1	3	f	\N	\N	\N	1767225600000	failed	fails	\N	2	0	1767225600000	1767225600000	\N	\N	\N	1767225600000	\N	95453da4-bc2c-82c5-e42e-dc07b5d579df	0	0	0	0	initial	\N		\N	\N	\N	\N	\N	\N	permanent	no such address	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
-00000000-0000-4000-8000-00000000000e	0	0	1	3	f	1767225601000	\N	\N	\N	delayed	retries	\N	2	0	1767225600000	1767225600000	\N	\N	\N	1767225600000	\N	b1dbcb38-c20a-4a42-5f63-5bb48265ae4b	0	1	0	0	retry	\N		\N	\N	\N	\N	\N	\N	transient	busy	\N	\N	\N	\N	\N	\N	\N	{}	{"max_attempts": 3, "on_lease_expiry": "retry"}	\N
+019b76da-a800-7378-9d04-263ac1a2d87b	0	0	0	1	f	1767225600000	\N	\N	\N	ready	paused	\N	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
+00000000-0000-4000-8000-000000000001	0	0	1	2	f	1767225600000	1767229200000	\N	\N	active	mail	\N	1	0	1767225600000	1767225600000	1767229200000	1767225600000	\N	1767225600000	\N	22175c81-0633-18a9-2249-48dd6212933a	1	0	0	0	initial	initial	welcome	\N	first	w	w	w	w	\N	\N	\N	\N	\N	\N	{"to": "a"}	\N	\N	{"tenant": "t"}	\N	\N
+00000000-0000-4000-8000-00000000000a	0	5	1	3	f	1767225600000	1767229200000	\N	\N	active	limited	\N	1	0	1767225600000	1767225600000	1767229200000	1767225600000	\N	1767225600000	\N	5325d147-7ac5-dbf1-d421-d75e4e6dfe72	1	0	0	0	initial	initial		\N	\N	w-1	w	w	w-1	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
+00000000-0000-4000-8000-000000000002	0	0	1	3	f	1767225600000	1767229200000	\N	\N	active	progress	\N	1	0	1767225600000	1767225600000	1767229200000	1767225600000	\N	1767225600000	1767225600000	2ffafec4-0d99-877a-7526-a0bfa46dbebb	1	0	0	0	initial	initial		\N	\N	w-1	w	w	w-1	\N	\N	\N	\N	50	half	\N	\N	{"at": 50}	{}	\N	\N
+00000000-0000-4000-8000-000000000005	0	0	1	2	f	\N	\N	\N	1767225600000	completed	ends	\N	2	0	1767225600000	1767225600000	\N	1767225600000	\N	1767225600000	\N	4514c8a1-6477-2d22-58f3-8bd52afc403d	1	0	0	0	initial	initial		\N	once	\N	\N	w	w-1	\N	\N	\N	\N	\N	\N	\N	{"sent": true}	\N	{}	\N	\N
+00000000-0000-4000-8000-000000000006	0	0	1	3	f	\N	\N	\N	1767225600000	failed	fails	\N	2	0	1767225600000	1767225600000	\N	\N	\N	1767225600000	\N	326e747d-2bf3-ff8c-60fe-ec7e11fa6f12	0	0	0	0	initial	\N		\N	\N	\N	\N	\N	\N	permanent	no such address	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
+00000000-0000-4000-8000-00000000000e	0	0	1	3	f	1767225601000	\N	\N	\N	delayed	retries	\N	2	0	1767225600000	1767225600000	\N	\N	\N	1767225600000	\N	c7e7a2e9-b5d2-f21b-a130-5d1015d45a67	0	1	0	0	retry	\N		\N	\N	\N	\N	\N	\N	transient	busy	\N	\N	\N	\N	\N	\N	\N	{}	{"max_attempts": 3, "on_lease_expiry": "retry"}	\N
 00000000-0000-4000-8000-00000000000c	0	0	0	1	f	\N	\N	\N	1767225600000	cancelled	open	\N	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		\N	\N	\N	\N	\N	\N	\N	\N	not wanted	operator_override	\N	\N	\N	\N	\N	{}	\N	\N
-00000000-0000-4000-8000-000000000008	0	0	1	1	f	\N	\N	\N	\N	suspended	waits	\N	2	0	1767225600000	1767225600000	\N	1767225600000	\N	1767225600000	\N	2e59d658-aa2d-1a85-fdd8-11379977c8e4	1	0	0	0	resume	initial		\N	\N	\N	\N	w	w-1	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
-00000000-0000-4000-8000-000000000009	0	0	1	2	f	1767225600000	\N	\N	\N	ready	waited	\N	2	0	1767225600000	1767225600000	\N	1767225600000	\N	1767225600000	\N	0122f80c-d3cc-3667-3597-b1e47b2d8a13	1	0	0	0	resume	initial		\N	\N	\N	\N	w	w-1	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
+00000000-0000-4000-8000-000000000008	0	0	1	1	f	\N	\N	\N	\N	suspended	waits	\N	2	0	1767225600000	1767225600000	\N	1767225600000	\N	1767225600000	\N	3bf6bbbd-32ad-2445-54d1-737b39a7b991	1	0	0	0	resume	initial		\N	\N	\N	\N	w	w-1	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
+00000000-0000-4000-8000-000000000009	0	0	1	2	f	1767225600000	\N	\N	\N	ready	waited	\N	2	0	1767225600000	1767225600000	\N	1767225600000	\N	1767225600000	\N	d995c5e2-4b4e-6b11-313f-95062e13765e	1	0	0	0	resume	initial		\N	\N	\N	\N	w	w-1	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000012	0	0	0	3	f	\N	\N	\N	\N	blocked	f1b	00000000-0000-4000-8000-0000000000f1	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		b	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000014	0	0	0	1	f	1767225600000	\N	\N	\N	ready	f1b	00000000-0000-4000-8000-0000000000f1	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		d	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000013	0	0	0	0	f	\N	\N	\N	\N	blocked	f1b	00000000-0000-4000-8000-0000000000f1	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		c	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000031	0	0	0	2	f	1767225600000	\N	\N	\N	ready	f3	00000000-0000-4000-8000-0000000000f3	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		a	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000032	0	0	0	3	t	\N	\N	\N	\N	blocked	f3	00000000-0000-4000-8000-0000000000f3	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		b	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000054	0	0	0	1	f	1767225600000	\N	\N	\N	ready	f5b	00000000-0000-4000-8000-0000000000f5	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		d	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
-00000000-0000-4000-8000-000000000011	0	9	1	2	f	1767225600000	1767229200000	\N	\N	active	f1	00000000-0000-4000-8000-0000000000f1	1	0	1767225600000	1767225600000	1767229200000	1767225600000	\N	1767225600000	\N	dd3b59ec-b55c-df9a-9c59-9ce179ff15ae	1	0	0	0	initial	initial		a	\N	w-1	w	w	w-1	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
-00000000-0000-4000-8000-000000000051	0	9	1	2	f	\N	\N	\N	1767225600000	completed	f5	00000000-0000-4000-8000-0000000000f5	2	0	1767225600000	1767225600000	\N	1767225600000	\N	1767225600000	\N	cf67ec7f-a93d-feca-37e9-b6f21dad97b0	1	0	0	0	initial	initial		a	\N	\N	\N	w	w-1	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
+00000000-0000-4000-8000-000000000011	0	9	1	2	f	1767225600000	1767229200000	\N	\N	active	f1	00000000-0000-4000-8000-0000000000f1	1	0	1767225600000	1767225600000	1767229200000	1767225600000	\N	1767225600000	\N	4a92c821-a111-671d-0fd0-22ab8afc478c	1	0	0	0	initial	initial		a	\N	w-1	w	w	w-1	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
+00000000-0000-4000-8000-000000000051	0	9	1	2	f	\N	\N	\N	1767225600000	completed	f5	00000000-0000-4000-8000-0000000000f5	2	0	1767225600000	1767225600000	\N	1767225600000	\N	1767225600000	\N	2ad44414-bac3-1a1b-c295-9b199a836043	1	0	0	0	initial	initial		a	\N	\N	\N	w	w-1	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000052	0	0	0	3	f	\N	\N	\N	1767225600000	cancelled	f5b	00000000-0000-4000-8000-0000000000f5	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		b	\N	\N	\N	\N	\N	\N	\N	sibling_quorum_satisfied	engine	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000053	0	0	0	0	f	\N	\N	\N	1767225600000	cancelled	f5b	00000000-0000-4000-8000-0000000000f5	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		c	\N	\N	\N	\N	\N	\N	\N	sibling_quorum_satisfied	engine	\N	\N	\N	\N	\N	{}	\N	\N
-00000000-0000-4000-8000-000000000041	0	0	1	2	f	\N	\N	\N	1767225600000	cancelled	f4	00000000-0000-4000-8000-0000000000f4	2	0	1767225600000	1767225600000	\N	\N	\N	1767225600000	\N	8d1ab5a4-0d37-e0f5-53ae-5ed92757bfde	0	0	0	0	initial	\N		a	\N	\N	\N	\N	\N	\N	\N		flow_cascade	\N	\N	\N	\N	\N	{}	\N	\N
+00000000-0000-4000-8000-000000000041	0	0	1	2	f	\N	\N	\N	1767225600000	cancelled	f4	00000000-0000-4000-8000-0000000000f4	2	0	1767225600000	1767225600000	\N	\N	\N	1767225600000	\N	609bb1a6-2ca8-ae91-63a8-5bde91e3e9b4	0	0	0	0	initial	\N		a	\N	\N	\N	\N	\N	\N	\N		flow_cascade	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000042	0	0	0	3	f	\N	\N	\N	1767225600000	cancelled	f4b	00000000-0000-4000-8000-0000000000f4	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		b	\N	\N	\N	\N	\N	\N	\N		flow_cascade	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-00000000000d	0	0	0	2	f	\N	\N	1767225601000	1767225602000	expired	late	\N	0	0	1767225600000	1767225602000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000057	0	0	0	0	f	\N	\N	\N	\N	blocked	f5b	00000000-0000-4000-8000-0000000000f5	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		l	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000055	0	0	0	2	f	1767225600000	\N	\N	\N	ready	f5b	00000000-0000-4000-8000-0000000000f5	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		j	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000056	0	0	0	3	f	1767225600000	\N	\N	\N	ready	f5b	00000000-0000-4000-8000-0000000000f5	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		k	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
-00000000-0000-4000-8000-000000000061	0	0	1	2	f	\N	\N	\N	1767225600000	failed	f6	00000000-0000-4000-8000-0000000000f6	2	0	1767225600000	1767225600000	\N	\N	\N	1767225600000	\N	25d2fd33-7d32-592b-8fa7-d2adfa12dc6c	0	0	0	0	initial	\N		a	\N	\N	\N	\N	\N	permanent	broken	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
+00000000-0000-4000-8000-000000000061	0	0	1	2	f	\N	\N	\N	1767225600000	failed	f6	00000000-0000-4000-8000-0000000000f6	2	0	1767225600000	1767225600000	\N	\N	\N	1767225600000	\N	e23d35a8-b61f-c13d-cec0-023cdd9b7d64	0	0	0	0	initial	\N		a	\N	\N	\N	\N	\N	permanent	broken	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 00000000-0000-4000-8000-000000000062	0	0	0	3	f	\N	\N	\N	1767225600000	skipped	f6b	00000000-0000-4000-8000-0000000000f6	0	0	1767225600000	1767225600000	\N	\N	\N	\N	\N	\N	0	0	0	0	initial	\N		b	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	\N	{}	\N	\N
 \.
 
@@ -6367,8 +6367,8 @@ COPY old.tasks (id, cap_set, priority, attempt_index, slot, held, available_at_m
 --
 
 COPY old.waitpoint_keys (kid, signs, created_at_ms, valid_until_ms, secret) FROM stdin;
-k1	f	1795116911092	1826652911192	\\xc498d66e30c9d0e4a0ecc94707b41e941a13dd0e0389764e0f04e74d450e0557
-k2	t	1795116911192	\N	\\x015f7e6bc5aeaf483724089e9252cc13b50951a6b69412522765cff4d780306e
+k1	f	1795127714781	1826663716884	\\xb61560dda4db662fff0982cc7830980b679e329a5c46e92b8549bdf6ef436f1d
+k2	t	1795127716884	\N	\\x015f7e6bc5aeaf483724089e9252cc13b50951a6b69412522765cff4d780306e
 \.
 
 --
@@ -6376,8 +6376,8 @@ k2	t	1795116911192	\N	\\x015f7e6bc5aeaf483724089e9252cc13b50951a6b69412522765cff
 --
 
 COPY old.waitpoints (task_id, id, suspension_nr, created_at_ms, expires_at_ms, closed_at_ms, key, kid) FROM stdin;
-00000000-0000-4000-8000-000000000008	019b76da-a800-71b8-9fa2-96b94ee945ba	1	1767225600000	\N	\N	approval	k1
-00000000-0000-4000-8000-000000000009	019b76da-a800-71b8-9fa4-7939a70214a8	1	1767225600000	\N	1767225600000	approval	k1
+00000000-0000-4000-8000-000000000008	019b76da-a800-7378-9d06-2c8dd9cc96e2	1	1767225600000	\N	\N	approval	k1
+00000000-0000-4000-8000-000000000009	019b76da-a800-7378-9d08-d8da8ced5b9a	1	1767225600000	\N	1767225600000	approval	k1
 \.
 
 --
@@ -6387,8 +6387,8 @@ COPY old.waitpoints (task_id, id, suspension_nr, created_at_ms, expires_at_ms, c
 COPY old.worker_queue (lane, slot, due, id, visible_at, created_at, locked_until, nonce_hi, nonce_lo, lease_inc, attempt_count, execution_id, activity_id, tag, session_id, instance_id, locked_by, work_item, last_error) FROM stdin;
 517908110	0	0	3	2026-01-01 00:00:00+00	2026-01-01 00:00:00+00	0	0	0	0	0	1	4	gpu	\N	running	\N	{"ActivityExecute": {"id": 4, "tag": "gpu", "name": "Mail", "input": "", "instance": "running", "execution_id": 1}}	\N
 1	0	0	5	2026-01-01 00:00:00+00	2026-01-01 00:00:00+00	0	0	0	0	0	1	6	\N	s	running	\N	{"ActivityExecute": {"id": 6, "name": "Chat", "input": "", "instance": "running", "session_id": "s", "execution_id": 1}}	\N
-0	0	0	2	2026-01-01 00:00:00+00	2026-01-01 00:00:00+00	1767229200000	5261008139279516865	4456377345350868990	1	1	1	2	\N	\N	running	w	{"ActivityExecute": {"id": 2, "name": "Charge", "input": "9", "instance": "running", "execution_id": 1}}	\N
-1	0	0	4	2026-01-01 00:00:00+00	2026-01-01 00:00:00+00	1767229200000	1654959917471655675	1968336593469063245	1	1	1	5	\N	s	running	w	{"ActivityExecute": {"id": 5, "name": "Chat", "input": "", "instance": "running", "session_id": "s", "execution_id": 1}}	\N
+0	0	0	2	2026-01-01 00:00:00+00	2026-01-01 00:00:00+00	1767229200000	5128077383030427675	7407670805063329397	1	1	1	2	\N	\N	running	w	{"ActivityExecute": {"id": 2, "name": "Charge", "input": "9", "instance": "running", "execution_id": 1}}	\N
+1	0	0	4	2026-01-01 00:00:00+00	2026-01-01 00:00:00+00	1767229200000	5533515019987844885	5617852649195639921	1	1	1	5	\N	s	running	w	{"ActivityExecute": {"id": 5, "name": "Chat", "input": "", "instance": "running", "session_id": "s", "execution_id": 1}}	\N
 0	0	1767227400000	6	2026-01-01 00:30:00+00	2026-01-01 00:00:00+00	0	0	0	0	0	1	9	\N	\N	running	\N	{"ActivityExecute": {"id": 9, "name": "Later", "input": "", "instance": "running", "execution_id": 1}}	\N
 1670146496	2	0	7	2026-01-01 00:00:00+00	2026-01-01 00:00:00+00	0	0	0	0	0	1	1	far	\N	far	\N	{"ActivityExecute": {"id": 1, "tag": "far", "instance": "far", "execution_id": 1}}	\N
 \.
@@ -8185,12 +8185,12 @@ GRANT ALL ON FUNCTION old.settle_and_receive(leases text[], outcomes text[], res
 GRANT ALL ON FUNCTION old.settle_and_receive(leases text[], outcomes text[], results jsonb[], errors text[], classes text[], delays interval[], queues text[], max integer, lease_for interval, worker text, capabilities text[]) TO upgrade_operator;
 
 --
--- Name: FUNCTION settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_now_ms bigint); Type: ACL; Schema: old; Owner: upgrade_owner
+-- Name: FUNCTION settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_predicted_after bigint[], p_now_ms bigint); Type: ACL; Schema: old; Owner: upgrade_owner
 --
 
-REVOKE ALL ON FUNCTION old.settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_now_ms bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION old.settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_now_ms bigint) TO upgrade_worker;
-GRANT ALL ON FUNCTION old.settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_now_ms bigint) TO upgrade_operator;
+REVOKE ALL ON FUNCTION old.settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_predicted_after bigint[], p_now_ms bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION old.settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_predicted_after bigint[], p_now_ms bigint) TO upgrade_worker;
+GRANT ALL ON FUNCTION old.settle_turns_and_work(p_lock_tokens text[], p_execution_ids bigint[], p_history_deltas jsonb[], p_worker_items jsonb[], p_orchestrator_items jsonb[], p_metadata jsonb[], p_cancelled_activities jsonb[], p_lock_timeout_ms bigint, p_min_version_packed bigint, p_max_version_packed bigint, p_max_turns integer, p_slots integer[], p_cache_owner text, p_names text[], p_work_tokens text[], p_outcomes text[], p_completions text[], p_delays_ms bigint[], p_ignore_attempts boolean[], p_reasons text[], p_owner_id text, p_session_lock_timeout_ms bigint, p_tag_filter text[], p_tag_mode text, p_max_items integer, p_prefetch integer, p_prefetch_threshold integer, p_predicted_after bigint[], p_now_ms bigint) TO upgrade_operator;
 
 --
 -- Name: FUNCTION start(orchestration text, input jsonb, id text, version text); Type: ACL; Schema: old; Owner: upgrade_owner

@@ -75,6 +75,7 @@ CREATE OR REPLACE FUNCTION @hub@.settle_turns_and_work(
     p_max_items integer DEFAULT 0,
     p_prefetch integer DEFAULT 0,
     p_prefetch_threshold integer DEFAULT 1,
+    p_predicted_after bigint[] DEFAULT NULL,
     p_now_ms bigint DEFAULT NULL
 ) RETURNS TABLE (outcome_index integer, error text, reason text, error_message text,
                  instance_id text, orchestration_name text, orchestration_version text, execution_id bigint,
@@ -82,8 +83,8 @@ CREATE OR REPLACE FUNCTION @hub@.settle_turns_and_work(
                  history_after bigint, last_event_id bigint, locked_until bigint,
                  work_item text, work_token text, work_attempt_count integer, work_index integer)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 20 AS 'settle_turns_and_work';
-COMMENT ON FUNCTION @hub@.settle_turns_and_work(text[], bigint[], jsonb[], jsonb[], jsonb[], jsonb[], jsonb[], bigint, bigint, bigint, integer, integer[], text, text[], text[], text[], text[], bigint[], boolean[], text[], text, bigint, text[], text, integer, integer, integer, bigint) IS
-    'Commits turns as ack_and_fetch_turns and ends leases of activities as settle_and_fetch_work_items, then leases turns and activities, also those that the call itself has made ready, in one transaction. Returns a row per ack, a row per outcome with its work_index, a row per turn, and a row per activity.';
+COMMENT ON FUNCTION @hub@.settle_turns_and_work(text[], bigint[], jsonb[], jsonb[], jsonb[], jsonb[], jsonb[], bigint, bigint, bigint, integer, integer[], text, text[], text[], text[], text[], bigint[], boolean[], text[], text, bigint, text[], text, integer, integer, integer, bigint[], bigint) IS
+    'Commits turns as ack_and_fetch_turns and ends leases of activities as settle_and_fetch_work_items, then leases turns and activities, also those that the call itself has made ready, in one transaction. An ack with p_predicted_after is of a turn that was run ahead: its token is that of the activity whose outcome, in the same call, is the only message of the turn. Returns a row per ack, a row per outcome with its work_index, a row per turn, and a row per activity.';
 
 CREATE OR REPLACE FUNCTION @hub@.settle_and_claim_tasks(
     p_task_ids uuid[],
