@@ -76,6 +76,26 @@ std::unique_ptr<Execution> Cache::take(const std::string& instance_id, const Sto
     return miss == Miss::kNone ? std::move(removed.front().execution) : nullptr;
 }
 
+Cache::Ahead Cache::take_ahead(const std::string& instance_id, std::int64_t execution_id,
+                               std::int64_t activity_id) {
+    Items removed;
+    Ahead ahead;
+    std::unique_lock lock(mutex_);
+    arrived_.wait_for(lock, kMoment, [&] { return !coming_.contains(instance_id); });
+    const auto found = by_id_.find(instance_id);
+    if (coming_.contains(instance_id) || found == by_id_.end() ||
+        found->second->stored.execution_id != execution_id ||
+        !found->second->execution->waits_only_for(activity_id)) {
+        return ahead;
+    }
+    ahead.coming = std::make_unique<Coming>(*this, coming_.insert(instance_id));
+    remove(found->second, removed);
+    ++stats_.hits;
+    ahead.execution = std::move(removed.front().execution);
+    ahead.stored = std::move(removed.front().stored);
+    return ahead;
+}
+
 std::vector<std::string> Cache::put(std::unique_ptr<Execution> execution, StoredFacts stored,
                                     std::int64_t now_ms) {
     std::vector<std::string> evicted;

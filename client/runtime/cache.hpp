@@ -71,6 +71,9 @@ class Cache {
     class Coming {
      public:
         Coming(Cache& cache, const std::string& instance_id);
+        // It is announced already.
+        Coming(Cache& cache, std::multiset<std::string>::iterator place)
+            : cache_(cache), place_(place) {}
         ~Coming();
         Coming(const Coming&) = delete;
         Coming& operator=(const Coming&) = delete;
@@ -79,6 +82,17 @@ class Cache {
         Cache& cache_;
         std::multiset<std::string>::iterator place_;
     };
+
+    // An execution that is taken out to run its next turn before that is leased: another one is
+    // coming.
+    struct Ahead {
+        std::unique_ptr<Coming> coming = {};
+        std::unique_ptr<Execution> execution = {};
+        StoredFacts stored = {};
+    };
+    // Takes it out if it waits for nothing but this activity. Waits a moment if it is coming.
+    Ahead take_ahead(const std::string& instance_id, std::int64_t execution_id,
+                     std::int64_t activity_id);
 
     // Waits, but not for long, until none is coming: an ack may be stuck, too.
     // Takes it out if it is what is stored; destroys it if it is not.
@@ -111,6 +125,7 @@ class Cache {
     void remove(Items::iterator item, Items& removed);
 
     static constexpr std::chrono::seconds kPatience{5};
+    static constexpr std::chrono::milliseconds kMoment{20};
 
     const CacheLimits limits_;
     mutable std::mutex mutex_;

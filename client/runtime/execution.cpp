@@ -128,6 +128,21 @@ std::vector<std::int64_t> Execution::open_calls() const {
     return open;
 }
 
+// An open call has a state: its entry refers to it.
+bool Execution::waits_only_for(std::int64_t activity_id) const {
+    bool found = false;
+    for (const detail::CallState* call = calls_; call != nullptr; call = call->next_call) {
+        if (call->event_id == 0 || call->done) {
+            continue;
+        }
+        if (call->event_id != activity_id || call->kind != CallKind::kActivity || call->dropped) {
+            return false;
+        }
+        found = true;
+    }
+    return found && !cancel_reason_;
+}
+
 void Execution::tell(RuntimeEvent::Kind kind, std::string text) const {
     if (facts_.hook) {
         facts_.hook({.kind = kind,

@@ -131,6 +131,8 @@ class Execution final : public detail::Instance {
     // What a replay must find equal: open calls, in the order of their events.
     std::vector<std::int64_t> open_calls() const;
     std::string waiting_for() const;
+    // Whether this activity is its only open call.
+    bool waits_only_for(std::int64_t activity_id) const;
     const OptionalText& parent_instance() const { return parent_instance_; }
     std::int64_t parent_id() const { return parent_id_; }
     std::int64_t parent_execution_id() const { return parent_execution_id_; }

@@ -1,24 +1,15 @@
 // Durable functions on the client library's Dispatcher and Worker.
-#include "belay/runtime.hpp"
+#include "runtime_impl.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <condition_variable>
-#include <map>
-#include <mutex>
 #include <random>
 #include <stdexcept>
 #include <thread>
-#include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
 #include "belay/admin.hpp"
-#include "belay/pool.hpp"
-#include "cache.hpp"
-#include "refusals.hpp"
-#include "turn.hpp"
 
 namespace belay {
 namespace {
@@ -28,11 +19,6 @@ using EventKind = RuntimeEvent::Kind;
 using nlohmann::json;
 
 constexpr std::string_view kSystemActivity = "__duroxide_syscall:";
-
-// For durations in this process only. Times that are stored are the server's.
-std::int64_t steady_now_ms() {
-    return std::chrono::duration_cast<Milliseconds>(SteadyClock::now().time_since_epoch()).count();
-}
 
 // Their threads mostly wait for commits, which they share: the more decide at once, the fewer
 // commits there are.
@@ -86,24 +72,6 @@ WorkerOptions worker_options(const RuntimeOptions& options) {
             .clock = options.clock};
 }
 
-Decision decision_of(engine::TurnDecision decided, const std::string& instance_id) {
-    Decision decision;
-    decision.execution_id = decided.execution_id;
-    for (engine::NewEvent& event : decided.events) {
-        decision.history_delta.push_back({.event_id = event.id,
-                                          .event_data = std::move(event.text),
-                                          .event_type = std::string(name_of(event.kind))});
-    }
-    decision.worker_items = std::move(decided.worker_items);
-    decision.orchestrator_items = std::move(decided.orchestrator_items);
-    decision.metadata = std::move(decided.metadata);
-    for (const std::int64_t id : decided.cancelled_activities) {
-        decision.cancelled_activities.push_back(
-            {.instance = instance_id, .execution_id = decided.execution_id, .activity_id = id});
-    }
-    return decision;
-}
-
 // What the code has decided cannot be stored, now or later: a value that is not allowed, text that
 // the server cannot hold, too much of it. Not QB005: then another runtime has gone on.
 bool is_refused_for_good(const Error& error) {
@@ -136,98 +104,48 @@ std::optional<engine::StoredFacts> stored_facts(const TurnContext& turn) {
 
 }  // namespace
 
-struct Runtime::Impl {
-    explicit Impl(RuntimeOptions given)
-        : options(with_limit(std::move(given))), cache(limits_of(options)), worker([this] {
-              WorkerOptions its_options = worker_options(options);
-              its_options.on_event = [this](const WorkerEvent& event) { after_activity(event); };
-              return its_options;
-          }()) {
-        if (options.cache_bytes > 0 && options.cache_instances > 0) {
-            std::random_device random;
-            cache_owner = "runtime-" + std::to_string(random()) + "-" + std::to_string(random());
-        }
-        engine::check_history_version(options.history_version);
-        turn_options.history_version = options.history_version;
-        turn_options.history_warning = options.history_warning;
-        turn_options.on_nondeterminism = options.on_nondeterminism;
-        turn_options.max_attempts = options.max_attempts;
-        turn_options.hook = [this](const RuntimeEvent& event) { tell(event); };
-        turn_options.teardown_actions = &teardown_actions;
+Decision decision_of(engine::TurnDecision decided, const std::string& instance_id) {
+    Decision decision;
+    decision.execution_id = decided.execution_id;
+    for (engine::NewEvent& event : decided.events) {
+        decision.history_delta.push_back({.event_id = event.id,
+                                          .event_data = std::move(event.text),
+                                          .event_type = std::string(name_of(event.kind))});
     }
-
-    bool shares_slots();
-    void make_dispatcher();
-    void serve_system_activities();
-    TurnOutcome run_turn(TurnContext& turn);
-    static engine::TurnRequest request_of(const TurnContext& turn);
-    engine::TurnResult run_code(TurnContext& turn, std::unique_ptr<engine::Execution> live,
-                                const engine::TurnOptions& its_options);
-    std::string cache_metadata(std::string metadata, const engine::Execution& execution) const;
-    TurnOutcome ack(TurnContext& turn, engine::TurnResult result);
-    TurnOutcome give_back(const TurnContext& turn, engine::TurnResult result);
-    void count(const engine::TurnResult& result);
-    void after_turn(const DispatcherEvent& event);
-    void after_activity(const WorkerEvent& event);
-    Milliseconds refused(const std::string& instance_id);
-    void watch();
-
-    // An exception of the hook must not change what becomes of a turn.
-    void tell(const RuntimeEvent& event) noexcept {
-        ++told[static_cast<std::size_t>(event.kind)];
-        try {
-            if (event.kind == EventKind::kNondeterministic) {
-                const std::lock_guard lock(mutex);
-                ++counters.nondeterministic[{event.name, event.version}];
-            }
-            if (options.on_event) {
-                options.on_event(event);
-            }
-        } catch (...) {
-            // Exceptions of the hook are ignored.
-        }
+    decision.worker_items = std::move(decided.worker_items);
+    decision.orchestrator_items = std::move(decided.orchestrator_items);
+    decision.metadata = std::move(decided.metadata);
+    for (const std::int64_t id : decided.cancelled_activities) {
+        decision.cancelled_activities.push_back(
+            {.instance = instance_id, .execution_id = decided.execution_id, .activity_id = id});
     }
-    void tell_evicted(std::vector<std::string> ids) noexcept {
-        for (std::string& id : ids) {
-            tell({.kind = EventKind::kEvicted, .instance_id = std::move(id)});
-        }
+    return decision;
+}
+
+engine::StoredFacts facts_behind(const engine::TurnDecision& decision) {
+    return {.execution_id = decision.execution_id,
+            .last_event_id = decision.events.back().id,
+            .last_event_text = decision.events.back().text};
+}
+
+Runtime::Impl::Impl(RuntimeOptions given)
+    : options(with_limit(std::move(given))), cache(limits_of(options)), worker([this] {
+          WorkerOptions its_options = worker_options(options);
+          its_options.on_event = [this](const WorkerEvent& event) { after_activity(event); };
+          return its_options;
+      }()) {
+    if (options.cache_bytes > 0 && options.cache_instances > 0) {
+        std::random_device random;
+        cache_owner = "runtime-" + std::to_string(random()) + "-" + std::to_string(random());
     }
-
-    const RuntimeOptions options;
-    std::atomic<std::uint64_t> teardown_actions{0};  // before what holds executions
-    Registry registry;
-    engine::TurnOptions turn_options;
-    engine::Cache cache;
-    bool has_activities = false;
-    std::string cache_owner;   // "" if nothing is kept in memory
-    std::optional<Pool> pool;  // of the system activities
-
-    // A turn whose code runs.
-    struct Running {
-        const engine::Resumptions* resumptions;
-        std::string instance_id;
-        std::int64_t execution_id;
-        std::string name;
-        std::string version;
-        std::chrono::nanoseconds reported{0};  // when the last one that was blocked began
-    };
-    mutable std::mutex mutex;
-    std::unordered_map<const TurnContext*, Running> running;
-    engine::Refusals refusals;
-    std::condition_variable watch_again;
-    bool watch_ends = false;
-    RuntimeStats counters;  // under the mutex
-    std::chrono::nanoseconds code_time{0};
-    std::array<std::atomic<std::uint64_t>, RuntimeEvent::kKinds> told = {};
-    std::atomic<std::uint64_t> turn_number{0};
-    std::atomic<bool> has_run = false;
-    std::atomic<bool> stopping = false;
-    std::atomic<Dispatcher*> dispatching = nullptr;
-
-    // Last, so that they end first.
-    std::optional<Dispatcher> dispatcher;  // made by run()
-    Worker worker;
-};
+    engine::check_history_version(options.history_version);
+    turn_options.history_version = options.history_version;
+    turn_options.history_warning = options.history_warning;
+    turn_options.on_nondeterminism = options.on_nondeterminism;
+    turn_options.max_attempts = options.max_attempts;
+    turn_options.hook = [this](const RuntimeEvent& event) { tell(event); };
+    turn_options.teardown_actions = &teardown_actions;
+}
 
 // ---- A turn. ----
 
@@ -252,6 +170,7 @@ engine::TurnRequest Runtime::Impl::request_of(const TurnContext& turn) {
 }
 
 TurnOutcome Runtime::Impl::run_turn(TurnContext& turn) {
+    note_time(turn);
     engine::TurnOptions its_options = turn_options;
     const auto number = static_cast<double>(turn_number++);
     its_options.verify = std::floor((number + 1) * options.verify_replay) >
@@ -284,20 +203,26 @@ TurnOutcome Runtime::Impl::run_turn(TurnContext& turn) {
 engine::TurnResult Runtime::Impl::run_code(TurnContext& turn,
                                            std::unique_ptr<engine::Execution> live,
                                            const engine::TurnOptions& its_options) {
+    return run_code(&turn, request_of(turn),
+                    {.instance_id = turn.instance_id(),
+                     .execution_id = turn.execution_id(),
+                     .name = turn.name(),
+                     .version = turn.version()},
+                    std::move(live), its_options);
+}
+
+engine::TurnResult Runtime::Impl::run_code(const void* turn, engine::TurnRequest request,
+                                           Running facts, std::unique_ptr<engine::Execution> live,
+                                           const engine::TurnOptions& its_options) {
     const auto began = SteadyClock::now();
     engine::Resumptions resumptions(options.slow_resume);
-    engine::TurnRequest request = request_of(turn);
     request.resumptions = &resumptions;
-    Running facts{.resumptions = &resumptions,
-                  .instance_id = turn.instance_id(),
-                  .execution_id = turn.execution_id(),
-                  .name = turn.name(),
-                  .version = turn.version()};
+    facts.resumptions = &resumptions;
     // Leaves the list of what is watched, also if the engine throws.
     struct Watched {
         Impl& impl;
-        const TurnContext* turn;
-        Watched(Impl& of, const TurnContext* watched, Running facts) : impl(of), turn(watched) {
+        const void* turn;
+        Watched(Impl& of, const void* watched, Running facts) : impl(of), turn(watched) {
             const std::lock_guard lock(impl.mutex);
             impl.running.insert_or_assign(turn, std::move(facts));
         }
@@ -307,7 +232,7 @@ engine::TurnResult Runtime::Impl::run_code(TurnContext& turn,
         }
     };
     engine::TurnResult result = [&] {
-        const Watched watched(*this, &turn, std::move(facts));
+        const Watched watched(*this, turn, std::move(facts));
         return engine::run_turn(request, registry, its_options, std::move(live));
     }();
     const std::lock_guard lock(mutex);
@@ -347,9 +272,7 @@ TurnOutcome Runtime::Impl::ack(TurnContext& turn, engine::TurnResult result) {
     }
     engine::StoredFacts stored;
     if (!result.decision.events.empty()) {
-        stored.execution_id = result.decision.execution_id;
-        stored.last_event_id = result.decision.events.back().id;
-        stored.last_event_text = result.decision.events.back().text;
+        stored = facts_behind(result.decision);
     } else if (const auto unchanged = stored_facts(turn)) {
         stored = *unchanged;
     }
@@ -381,11 +304,15 @@ TurnOutcome Runtime::Impl::ack(TurnContext& turn, engine::TurnResult result) {
         const std::lock_guard lock(mutex);
         refusals.succeeded(id);
     }
-    // Only after an ack that is known to have succeeded is the stored history the coroutine's.
-    if (result.execution && stored.last_event_id != 0) {
-        tell_evicted(cache.put(std::move(result.execution), std::move(stored), steady_now_ms()));
-    }
+    keep(std::move(result.execution), std::move(stored));
     return TurnOutcome::settled();
+}
+
+// Only after an ack that is known to have succeeded is the stored history the coroutine's.
+void Runtime::Impl::keep(std::unique_ptr<engine::Execution> execution, engine::StoredFacts stored) {
+    if (execution && stored.last_event_id != 0) {
+        tell_evicted(cache.put(std::move(execution), std::move(stored), steady_now_ms()));
+    }
 }
 
 TurnOutcome Runtime::Impl::give_back(const TurnContext& turn, engine::TurnResult result) {
@@ -501,6 +428,12 @@ void Runtime::Impl::make_dispatcher() {
         its_options.cache_owner = cache_owner;
     }
     its_options.on_event = [this](const DispatcherEvent& event) { after_turn(event); };
+    if (options.run_ahead && !cache_owner.empty() && !options.on_turn &&
+        options.verify_replay <= 0) {
+        its_options.predict = [this](const ActivityCompletion& completion) {
+            return predict(completion);
+        };
+    }
     dispatcher.emplace(std::move(its_options));
     dispatcher->on("", [this](TurnContext& turn) { return run_turn(turn); });
     dispatching = &*dispatcher;

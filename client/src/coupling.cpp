@@ -46,7 +46,7 @@ SettledTurnsAndWork settle_both(Hub& hub, const AckArguments& acks, const TurnOp
                                     work.max_items,
                                     prefetch.most,
                                     prefetch.threshold,
-                                    std::optional<std::vector<std::int64_t>>(),
+                                    acks.predicted_after,
                                     hub.now()},
                                    where);
     SettledTurnsAndWork settled;
@@ -82,18 +82,21 @@ SettledTurnsAndWork ack_turns_and_fetch(Hub& hub, const std::vector<TurnAck>& ac
 }
 
 SettledTurnsAndWork settle_work_and_fetch(Hub& hub, const std::vector<WorkOutcome>& outcomes,
+                                          const std::vector<TurnAck>& predicted,
                                           const TurnOptions& turns, const FetchOptions& work,
                                           const Prefetch& prefetch, Where where) {
     return call_by_api(
         hub, where,
         [&] {
-            return settle_both(hub, {}, turns, outcome_arguments(outcomes), work, prefetch, where);
+            return settle_both(hub, ack_arguments(predicted, where), turns,
+                               outcome_arguments(outcomes), work, prefetch, where);
         },
         [&] {
             SettledWork settled =
                 hub.provider().settle_and_fetch_work_items(outcomes, work, prefetch, where);
             return SettledTurnsAndWork{.outcomes = std::move(settled.outcomes),
-                                       .items = std::move(settled.items)};
+                                       .items = std::move(settled.items),
+                                       .predictions = false};
         });
 }
 

@@ -7,16 +7,21 @@
 // loop, which keeps, runs and settles it as what it has fetched itself. No more is leased than
 // there are free handlers, so that other processes get the rest.
 //
+// The turn that an outcome makes ready may even be run before the outcome is settled, if the
+// dispatcher can: both are then committed together, and no message, lease or call is between them.
+//
 // Each loop opens its slot while it runs. Closing waits for the calls that lease for it.
 //
 // Thread-safety: all of it may be used by many threads at once.
 #pragma once
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "belay/dispatcher.hpp"
 #include "belay/hub.hpp"
 #include "belay/provider.hpp"
 
@@ -28,6 +33,8 @@ class TurnSide {
     virtual int reserve_turns() = 0;
     virtual TurnOptions turn_options(int max_turns) const = 0;
     virtual void receive_turns(std::vector<Turn> turns, int reserved) noexcept = 0;
+    // Runs the turn that a completion is about to make ready. Null: it is to be leased.
+    virtual std::unique_ptr<PredictedTurn> predict(const ActivityCompletion& completion) const = 0;
 
  protected:
     ~TurnSide() = default;
@@ -100,9 +107,9 @@ template <typename Side, typename Item>
 class Borrowed {
  public:
     // Null: the loop is not coupled.
-    explicit Borrowed(SideSlot<Side>* slot)
+    explicit Borrowed(SideSlot<Side>* slot, bool reserves = true)
         : slot_(slot), side_(slot == nullptr ? nullptr : slot->begin_use()) {
-        reserved_ = side_ == nullptr ? 0 : reserve(*side_);
+        reserved_ = side_ == nullptr || !reserves ? 0 : reserve(*side_);
     }
     ~Borrowed() {
         deliver({});
@@ -114,7 +121,7 @@ class Borrowed {
     Borrowed& operator=(const Borrowed&) = delete;
 
     int handlers() const { return reserved_; }
-    // Not null if there are handlers.
+    // Null if the loop does not run.
     const Side* side() const { return side_; }
     // Once.
     void deliver(std::vector<Item> items) noexcept {
@@ -136,6 +143,7 @@ struct SettledTurnsAndWork {
     std::vector<Turn> turns = {};
     std::vector<SettledOutcome> outcomes = {};
     std::vector<WorkItem> items = {};
+    bool predictions = true;  // the hub has predicted turns
 };
 
 // The calls settle_turns_and_work. In hubs of api duroxide-pg, which lack it, nothing is leased for
@@ -143,7 +151,9 @@ struct SettledTurnsAndWork {
 SettledTurnsAndWork ack_turns_and_fetch(Hub& hub, const std::vector<TurnAck>& acks,
                                         const TurnOptions& turns, const FetchOptions& work,
                                         Where where = Where::current());
+// acks has one for each predicted turn.
 SettledTurnsAndWork settle_work_and_fetch(Hub& hub, const std::vector<WorkOutcome>& outcomes,
+                                          const std::vector<TurnAck>& predicted,
                                           const TurnOptions& turns, const FetchOptions& work,
                                           const Prefetch& prefetch, Where where = Where::current());
 

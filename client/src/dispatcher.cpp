@@ -205,6 +205,11 @@ struct Dispatcher::Impl : WorkLoop<Turn>, TurnSide {
 
     TurnOptions turn_options(int max_turns) const override { return fetch_options(max_turns); }
 
+    std::unique_ptr<PredictedTurn> predict(const ActivityCompletion& completion) const override {
+        return options.predict && options.cache_owner && !stopping() ? options.predict(completion)
+                                                                     : nullptr;
+    }
+
     void receive_turns(std::vector<Turn> turns, int reserved) noexcept override {
         try {
             hand_on(std::move(turns));

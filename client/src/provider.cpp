@@ -62,7 +62,7 @@ Turn read_leased_turn(const Result& result, int row, int first_column, Milliseco
 
 AckArguments ack_arguments(const std::vector<TurnAck>& acks, const Where& where) {
     AckArguments all;
-    for (const auto& [token, decision] : acks) {
+    for (const auto& [token, decision, predicted_after] : acks) {
         all.tokens.emplace_back(token);
         all.executions.push_back(decision.execution_id);
         all.deltas.push_back(events_json(decision.history_delta, where));
@@ -70,6 +70,7 @@ AckArguments ack_arguments(const std::vector<TurnAck>& acks, const Where& where)
         all.orchestrator_items.push_back(strings_json(decision.orchestrator_items, where));
         all.metadata.push_back(JsonText{decision.metadata});
         all.cancelled.push_back(activities_json(decision.cancelled_activities, where));
+        all.predicted_after.push_back(predicted_after);
     }
     return all;
 }

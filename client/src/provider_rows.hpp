@@ -18,6 +18,7 @@ struct AckArguments {
     std::vector<JsonText> orchestrator_items = {};
     std::vector<JsonText> metadata = {};
     std::vector<JsonText> cancelled = {};
+    std::vector<OptionalNumber> predicted_after = {};  // of settle_turns_and_work only
 };
 AckArguments ack_arguments(const std::vector<TurnAck>& acks, const Where& where);
 

@@ -123,6 +123,7 @@ JobPointer Settler::take() {
 }
 
 JobPointer Settler::hand_over(JobPointer job) {
+    predict(*job);
     job->lease->call_through(job->lane->server.portions);
     JobPointer next;
     bool settler_sleeps = false;
@@ -334,13 +335,16 @@ Settler::Round Settler::begin_round() {
     if (!claimed_apart_) {
         take_ended(round);
     }
+    // A turn that goes with its outcome schedules activities, which come with the same call.
+    const bool makes_work = std::ranges::any_of(
+        round.jobs, [](const JobPointer& job) { return job->predicted != nullptr; });
     Lane* next = next_lane();
-    Lane* from = next != nullptr                                  ? next
-                 : round.lane != nullptr && !round.lane->listened ? round.lane
-                                                                  : nullptr;
+    Lane* from = next != nullptr                                                  ? next
+                 : round.lane != nullptr && (!round.lane->listened || makes_work) ? round.lane
+                                                                                  : nullptr;
     // Leases nothing if the thread that waits for work, or another settler, does so.
     const bool another = idle_settlers_ > 0 && claims_apart();
-    if (from != nullptr && (claimed_apart_ || round.jobs.empty() || !another)) {
+    if (from != nullptr && (claimed_apart_ || round.jobs.empty() || makes_work || !another)) {
         round.from = from;
         round.room = reserve();
         if (has_several_with_more()) {
@@ -417,8 +421,9 @@ Settler::Portion Settler::portion_of(std::vector<JobPointer> jobs,
     for (auto& job : jobs) {
         std::optional<PortionPart> part;
         try {
-            part =
-                job->outcome ? job->lease->part(*job->outcome) : job->lease->part_to_give_back({});
+            part = job->part      ? std::exchange(job->part, std::nullopt)
+                   : job->outcome ? job->lease->part(*job->outcome)
+                                  : job->lease->part_to_give_back({});
         } catch (const std::exception&) {
             // A call of its own reports what is wrong with it.
         }
@@ -464,13 +469,15 @@ void Settler::settle(Lane& lane, Source source, std::vector<JobPointer> jobs, Ro
             begun = true;
             begin_portion(portion, others);
             Hub hub(*connection, lane.hub, options_.clock);
-            answer = call(hub, source, std::move(portion.parts), room);
+            const std::vector<TurnAck> predicted = predicted_of(portion);
+            answer = call(hub, source, std::move(portion.parts), predicted, room);
         }
     } catch (const Error& error) {
         failure = error;
     } catch (const std::exception& error) {
         failure = unknown_outcome(error.what());
     }
+    tell_predicted(portion, answer.predicted);
     if (failure && put_back(lane.server, portion.jobs, others, *failure)) {
         return;
     }
@@ -550,7 +557,7 @@ PooledConnection Settler::take_connection(HubServer& server) {
 }
 
 Settler::Answer Settler::call(Hub& hub, Source source, std::vector<PortionPart> parts,
-                              const Room& room) {
+                              const std::vector<TurnAck>& predicted, const Room& room) {
     const Prefetch prefetch{.most = room.buffer, .threshold = options_.prefetch_threshold};
     if (source == Source::kTasks) {
         ClaimOptions claim = options_.tasks.value_or(ClaimOptions{});
@@ -564,13 +571,16 @@ Settler::Answer Settler::call(Hub& hub, Source source, std::vector<PortionPart> 
         if (cut) {
             settled.outcomes.emplace_back();
         }
-        return {std::move(settled.outcomes), work_of(std::move(settled.claimed))};
+        return {.outcomes = std::move(settled.outcomes),
+                .work = work_of(std::move(settled.claimed))};
     }
     FetchOptions fetch = options_.activities.value_or(FetchOptions{});
     fetch.max_items = room.handlers;
-    SettledWork settled =
-        call_for_activities(hub, parts_of<WorkOutcome>(std::move(parts)), fetch, prefetch);
-    return {std::move(settled.outcomes), work_of(std::move(settled.items))};
+    SettledTurnsAndWork settled = call_for_activities(hub, parts_of<WorkOutcome>(std::move(parts)),
+                                                      predicted, fetch, prefetch);
+    return {.outcomes = std::move(settled.outcomes),
+            .work = work_of(std::move(settled.items)),
+            .predicted = std::move(settled.acks)};
 }
 
 // Hands over to the handlers what was leased. True if some of it stays in the buffer.

@@ -44,6 +44,7 @@
 // ones.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -104,7 +105,9 @@ struct Job {
     SteadyTime began = {};  // the handler
     // None: no handler has begun it, and it goes back.
     std::optional<Outcome> outcome = {};
-    bool told = false;  // what became of it, while its handler ran on
+    bool told = false;                              // what became of it, while its handler ran on
+    std::optional<PortionPart> part = {};           // what a portion says, if that is known
+    std::unique_ptr<PredictedTurn> predicted = {};  // the turn behind it
 
     // A handler that waits in Task::settle() lends its job to a portion.
     struct Loan {
@@ -284,6 +287,7 @@ class Settler : public WorkSide {
     struct Answer {
         std::vector<SettledOutcome> outcomes = {};
         std::vector<Work> work = {};
+        std::vector<AckedTurn> predicted = {};
     };
 
     void serve();
@@ -303,9 +307,14 @@ class Settler : public WorkSide {
     void alone(JobPointer job) noexcept;
     void tell_failure(Job& job, const Error& error);
     PooledConnection take_connection(HubServer& server);
-    Answer call(Hub& hub, Source source, std::vector<PortionPart> parts, const Room& room);
-    SettledWork call_for_activities(Hub& hub, const std::vector<WorkOutcome>& outcomes,
-                                    const FetchOptions& fetch, const Prefetch& prefetch);
+    Answer call(Hub& hub, Source source, std::vector<PortionPart> parts,
+                const std::vector<TurnAck>& predicted, const Room& room);
+    SettledTurnsAndWork call_for_activities(Hub& hub, const std::vector<WorkOutcome>& outcomes,
+                                            const std::vector<TurnAck>& predicted,
+                                            const FetchOptions& fetch, const Prefetch& prefetch);
+    void predict(Job& job) noexcept;
+    static std::vector<TurnAck> predicted_of(const Portion& portion);
+    static void tell_predicted(const Portion& portion, const std::vector<AckedTurn>& acks) noexcept;
     bool serves(Source source) const;
     bool deliver(Lane& lane, std::vector<Work> work);
 
@@ -340,6 +349,8 @@ class Settler : public WorkSide {
 
     const SettlerOptions options_;
     SettlerHost& host_;
+
+    std::atomic<bool> predicts_{true};  // until a hub turns out not to have predicted turns
 
     std::mutex mutex_;
     std::condition_variable buffer_changed_;

@@ -9,20 +9,79 @@
 
 namespace belay {
 
-// Outcomes make turns ready: a dispatcher beside this worker gets them with the same call.
-SettledWork Settler::call_for_activities(Hub& hub, const std::vector<WorkOutcome>& outcomes,
-                                         const FetchOptions& fetch, const Prefetch& prefetch) {
+// Outcomes make turns ready: a dispatcher beside this worker gets them with the same call, unless
+// they are committed by it.
+SettledTurnsAndWork Settler::call_for_activities(Hub& hub, const std::vector<WorkOutcome>& outcomes,
+                                                 const std::vector<TurnAck>& predicted,
+                                                 const FetchOptions& fetch,
+                                                 const Prefetch& prefetch) {
     if (!outcomes.empty() && !hub.connection().in_transaction()) {
-        BorrowedExecutors executors(options_.turns);
-        if (executors.handlers() > 0) {
+        BorrowedExecutors executors(options_.turns, predicted.size() < outcomes.size());
+        if (executors.handlers() > 0 || (executors.side() != nullptr && !predicted.empty())) {
             SettledTurnsAndWork settled = settle_work_and_fetch(
-                hub, outcomes, executors.side()->turn_options(executors.handlers()), fetch,
-                prefetch);
+                hub, outcomes, predicted, executors.side()->turn_options(executors.handlers()),
+                fetch, prefetch);
             executors.deliver(std::move(settled.turns));
-            return {std::move(settled.outcomes), std::move(settled.items)};
+            predicts_ = predicts_ && settled.predictions;
+            return settled;
         }
     }
-    return hub.provider().settle_and_fetch_work_items(outcomes, fetch, prefetch);
+    SettledWork settled = hub.provider().settle_and_fetch_work_items(outcomes, fetch, prefetch);
+    return {.outcomes = std::move(settled.outcomes), .items = std::move(settled.items)};
+}
+
+// ---- Turns that are run ahead. ----
+
+// In the handler's thread. If anything goes wrong the turn comes as ever.
+void Settler::predict(Job& job) noexcept {
+    const bool has_completion = job.outcome && (job.outcome->kind() == Outcome::Kind::kCompleted ||
+                                                job.outcome->kind() == Outcome::Kind::kFailed);
+    if (options_.turns == nullptr || !predicts_ || !has_completion || !job.task.is_activity()) {
+        return;
+    }
+    const BorrowedExecutors executors(options_.turns, false);
+    const TaskFacts& facts = job.lease->facts();
+    if (executors.side() == nullptr || !facts.instance || !facts.execution_id ||
+        !facts.activity_id) {
+        return;
+    }
+    try {
+        job.part = job.lease->part(*job.outcome);
+        const auto* const outcome = job.part ? std::get_if<WorkOutcome>(&*job.part) : nullptr;
+        if (outcome != nullptr && outcome->completion) {
+            job.predicted = executors.side()->predict({.instance_id = *facts.instance,
+                                                       .execution_id = *facts.execution_id,
+                                                       .activity_id = *facts.activity_id,
+                                                       .message = *outcome->completion});
+        }
+    } catch (const std::exception& error) {
+        host_.tell_error(error);
+    }
+}
+
+std::vector<TurnAck> Settler::predicted_of(const Portion& portion) {
+    std::vector<TurnAck> acks;
+    for (const JobPointer& job : portion.jobs) {
+        if (job->predicted) {
+            acks.push_back({.lock_token = job->lease->token(),
+                            .decision = job->predicted->decision(),
+                            .predicted_after = job->predicted->after()});
+        }
+    }
+    return acks;
+}
+
+// What was not committed is forgotten, also if that is not known: the server has the truth.
+void Settler::tell_predicted(const Portion& portion, const std::vector<AckedTurn>& acks) noexcept {
+    std::size_t at = 0;
+    for (const JobPointer& job : portion.jobs) {
+        if (const auto predicted = std::move(job->predicted)) {
+            if (at < acks.size() && !acks[at].error) {
+                predicted->committed();
+            }
+            ++at;
+        }
+    }
 }
 
 // ---- For the calls of a dispatcher. ----

@@ -169,7 +169,7 @@ void Settler::give_back_failed(Lane& lane, Source source, std::vector<JobPointer
         connection->with_transaction([&] {
             // A server that has not noticed yet that the connection broke may hold the leases.
             connection->exec("SET LOCAL lock_timeout = 5000");
-            call(hub, source, parts, {});
+            call(hub, source, parts, {}, {});
         });
         for (const auto& job : jobs) {
             job->lease->leave_settled();

@@ -220,7 +220,7 @@ int Settler::receive(Hub& hub, Lane& lane) {
     for (const Source source :
          {round.first, round.first == Source::kTasks ? Source::kActivities : Source::kTasks}) {
         if (left.all() > 0 && serves(source)) {
-            auto work = call(hub, source, {}, left).work;
+            auto work = call(hub, source, {}, {}, left).work;
             const auto count = static_cast<int>(work.size());
             const bool stays = deliver(lane, std::move(work));
             left.use(count);

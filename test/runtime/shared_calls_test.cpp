@@ -59,7 +59,9 @@ class RuntimeServerSharedCalls : public belay::test::WithServer {
 // take six.
 TEST_F(RuntimeServerSharedCalls, StepTakesTwoCalls) {
     constexpr int kSteps = 100;
-    Runtime runtime(runtime_options());
+    RuntimeOptions given = runtime_options();
+    given.run_ahead = false;
+    Runtime runtime(given);
     runtime.on(chain, &run_chain);
     runtime.on(step, [](int n) { return n + 1; });
     {
@@ -73,6 +75,58 @@ TEST_F(RuntimeServerSharedCalls, StepTakesTwoCalls) {
     EXPECT_EQ(stats.cache_hits, static_cast<std::uint64_t>(kSteps));
     std::cout << stats.round_trips << " round trips for " << kSteps << " steps\n";
     EXPECT_LE(stats.round_trips, 3u * kSteps);
+    EXPECT_EQ(stats.turns_ahead, 0u);
+}
+
+// BO-11: the turn is run before the outcome is settled, and committed with it: a step takes a call.
+TEST_F(RuntimeServerSharedCalls, StepRunAheadTakesOneCall) {
+    constexpr int kSteps = 100;
+    Runtime runtime(runtime_options());
+    runtime.on(chain, &run_chain);
+    runtime.on(step, [](int n) { return n + 1; });
+    {
+        const Running running(runtime);
+        belay::Connection connection(options());
+        belay::Hub hub(connection, "app");
+        EXPECT_EQ(belay::start(hub, chain, kSteps).wait(std::chrono::seconds(120)), kSteps);
+    }
+    const auto stats = runtime.stats();
+    EXPECT_EQ(stats.turns, kSteps + 1u);
+    EXPECT_EQ(stats.turns_ahead, static_cast<std::uint64_t>(kSteps));
+    EXPECT_EQ(stats.ahead_refused, 0u);
+    std::cout << stats.round_trips << " round trips for " << kSteps << " steps\n";
+    EXPECT_LE(stats.round_trips, 3u * kSteps / 2);
+}
+
+// BO-11: what the server refuses is forgotten, and the turn comes as ever: here while the queue is
+// paused.
+TEST_F(RuntimeServerSharedCalls, RefusedTurnIsRunAgain) {
+    constexpr int kSteps = 3;
+    Runtime runtime(runtime_options());
+    std::atomic<int> paused = 0;
+    runtime.on(chain, &run_chain);
+    runtime.on(step, [&](int n) {
+        if (n == 1) {
+            belay::Connection connection(options());
+            connection.exec("SELECT app.pause_hub('orchestrator')");
+            ++paused;
+        }
+        return n + 1;
+    });
+    {
+        const Running running(runtime);
+        belay::Connection connection(options());
+        belay::Hub hub(connection, "app");
+        auto started = belay::start(hub, chain, kSteps);
+        ASSERT_TRUE(wait_until([&] { return runtime.stats().ahead_refused == 1; }));
+        connection.exec("SELECT app.resume_hub('orchestrator')");
+        EXPECT_EQ(started.wait(std::chrono::seconds(60)), kSteps);
+    }
+    EXPECT_EQ(paused, 1);
+    const auto stats = runtime.stats();
+    EXPECT_EQ(stats.turns, kSteps + 1u);
+    EXPECT_EQ(stats.turns_ahead, kSteps - 1u);
+    EXPECT_EQ(stats.ahead_refused, 1u);
 }
 
 // BO-6: activities that no handler of the process is free for are left to others.

@@ -31,6 +31,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "belay/hub.hpp"
@@ -150,6 +151,36 @@ struct DispatcherEvent {
     std::chrono::microseconds elapsed{0};  // since the turn was fetched
 };
 
+// What has come of an activity, before that is settled.
+struct ActivityCompletion {
+    std::string instance_id;
+    std::int64_t execution_id = 0;
+    std::int64_t activity_id = 0;
+    std::string message;  // for the instance, JSON
+};
+
+// A turn that was run before it was leased, because its process knows what the next turn will be:
+// it has the instance in memory, and nothing but this completion can come. It is committed with the
+// outcome, if that is so; else the server stores the outcome alone, and the turn comes as ever.
+class PredictedTurn {
+ public:
+    PredictedTurn(std::int64_t after, Decision decision)
+        : after_(after), decision_(std::move(decision)) {}
+    // What was run is to be forgotten, unless it was committed.
+    virtual ~PredictedTurn() = default;
+    PredictedTurn(const PredictedTurn&) = delete;
+    PredictedTurn& operator=(const PredictedTurn&) = delete;
+
+    // The process has the instance in memory up to this event.
+    std::int64_t after() const { return after_; }
+    const Decision& decision() const { return decision_; }
+    virtual void committed() noexcept = 0;
+
+ private:
+    std::int64_t after_;
+    Decision decision_;
+};
+
 struct DispatcherOptions {
     ConnectionOptions connection = {};
     std::string hub;
@@ -180,6 +211,10 @@ struct DispatcherOptions {
     std::string owner_id = {};       // in table slot_owners; "" makes one up
     Clock clock = server_clock();
     std::function<void(const DispatcherEvent&)> on_event = {};
+    // With a worker (share_calls_with) and a cache_owner: runs the turn that a completion is about
+    // to make ready, or returns null. Its decision cancels no activities. Called by the worker's
+    // threads; no event is reported for such a turn.
+    std::function<std::unique_ptr<PredictedTurn>(const ActivityCompletion&)> predict = {};
 };
 
 class Worker;

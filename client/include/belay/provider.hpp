@@ -227,6 +227,8 @@ struct Wake {
 struct TurnAck {
     std::string_view lock_token;
     const Decision& decision;
+    // Of a turn that was run ahead (PredictedTurn); the token is then the activity's.
+    OptionalNumber predicted_after = {};
 };
 
 struct AckedTurn {

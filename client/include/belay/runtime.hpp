@@ -68,6 +68,11 @@ struct RuntimeOptions {
     OnNondeterminism on_nondeterminism = OnNondeterminism::kBlock;
     int max_attempts = 10;     // of a turn whose history or messages cannot be read
     double verify_replay = 0;  // part of the turns that are replayed and compared
+    // Run the turn behind an activity before the outcome of that is settled, if it is the only
+    // thing that an instance in memory waits for, and commit both together. If the server knows
+    // better, the turn is run again, and hooks learn of what it does twice. Not with on_turn or
+    // verify_replay, which are about turns that were leased.
+    bool run_ahead = true;
     // Serve the activities "__duroxide_syscall:utc_now_ms", "__duroxide_syscall:new_guid" and
     // "__duroxide_syscall:get_kv_value", which orchestrations of duroxide applications call.
     bool serve_system_activities = false;
@@ -80,6 +85,8 @@ struct RuntimeOptions {
 struct RuntimeStats {
     std::uint64_t turns = 0;
     std::uint64_t given_back = 0;
+    std::uint64_t turns_ahead = 0;    // run before they were leased: committed, and part of turns
+    std::uint64_t ahead_refused = 0;  // not committed
     std::uint64_t dropped_other_execution = 0;  // messages
     std::uint64_t dropped_duplicate = 0;
     std::uint64_t dropped_ended = 0;
