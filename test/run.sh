@@ -377,6 +377,12 @@ if [[ $build_rest == yes ]]; then
     exit
 fi
 
+# It replaces what a run before it has left, and what it builds is what the tests use: one at a time.
+mkdir -p "$root/build"
+[[ -e $root/build/run.lock ]] || : >"$root/build/run.lock"
+exec {lock}<"$root/build/run.lock"
+flock -n "$lock" || die "another test/run.sh works in this checkout; a second one needs a checkout of its own: git worktree add"
+
 began=$SECONDS
 builder=
 builds_beside=no
@@ -429,7 +435,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 if [[ $builds_beside == yes ]]; then
     # A process group of its own, as the suites.
-    setsid "$root/test/run.sh" --build-rest > >(cat) 2>&1 </dev/null &
+    setsid "$root/test/run.sh" --build-rest > >(cat) 2>&1 </dev/null {lock}<&- &
     builder=$!
 fi
 
@@ -494,7 +500,7 @@ for suite in "${suites[@]}"; do
     fi
     printf '%-17s started   [%s]\n' "$suite" "$(elapsed)"
     setsid "${test_user_prefix[@]}" "$root/test/run.sh" --inside "$suite" ${only:+--only "$only"} \
-        >"$log_dir/$suite.log" 2>&1 </dev/null &
+        >"$log_dir/$suite.log" 2>&1 </dev/null {lock}<&- &
     suite_of[$!]=$suite
     began_at[$!]=$SECONDS
 done
