@@ -150,7 +150,13 @@ endif
 
 MODULE_big = belay
 SOURCES := $(sort $(wildcard src/*.cpp src/*/*.cpp src/*/*/*.cpp))
-OBJS = $(SOURCES:%.cpp=build/obj/%.o)
+# Each PostgreSQL, and each kind of build, has its own objects, so that builds in turn compile nothing again. (PGXS knows the
+# version when OBJS is used.)
+comma = ,
+BUILD_KIND := $(if $(findstring enable-cassert,$(shell $(PG_CONFIG) --configure)),-cassert)$(if \
+	$(ASSERTS),-asserts)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(COVERAGE),-coverage)
+OBJ_DIR = build/obj/$(VERSION)$(BUILD_KIND)
+OBJS = $(SOURCES:%.cpp=$(OBJ_DIR)/%.o)
 
 EXTENSION = src/sql/belay
 DATA = $(sort $(wildcard src/sql/extension/belay--*.sql))
@@ -177,7 +183,7 @@ SHLIB_LINK += $(libpq)
 
 # libstdc++ marks its templates as exported, against the compiler's options; the linker has the
 # last word.
-SHLIB_LINK += -Wl,--version-script=build/obj/exports
+SHLIB_LINK += -Wl,--version-script=$(OBJ_DIR)/exports
 
 # A server with JIT would compile each file to bitcode as well, with clang and without our flags.
 # Our functions gain nothing from being inlined. Makefile.global overwrites a plain assignment.
@@ -242,10 +248,10 @@ QUIET = $(if $(V),,@)
 PRECOMPILED_HEADERS = <algorithm> <array> <charconv> <cmath> <cstdint> <cstring> <memory> <optional> <span> <string_view> \
 	<tuple> <utility> "pg/pg.hpp"
 print_precompiled = printf '\043include %s\n' $(PRECOMPILED_HEADERS:%='%')
-PRECOMPILED = build/obj/precompiled/pg.hpp
+PRECOMPILED = $(OBJ_DIR)/precompiled/pg.hpp
 PRECOMPILED_BINARY = $(PRECOMPILED).$(if $(IS_CLANG),pch,gch)
 USE_PRECOMPILED = $(if $(IS_CLANG),-include-pch $(PRECOMPILED_BINARY),-include $(PRECOMPILED))
-$(PRECOMPILED_BINARY): src/pg/pg.hpp build/obj/flags
+$(PRECOMPILED_BINARY): src/pg/pg.hpp $(OBJ_DIR)/flags
 	@$(MKDIR_P) $(@D)
 	@$(print_precompiled) >$(PRECOMPILED)
 	@echo 'CXX $<'
@@ -253,20 +259,21 @@ $(PRECOMPILED_BINARY): src/pg/pg.hpp build/obj/flags
 
 # PGXS knows no header dependencies: -MMD writes them, -MP survives a removed header.
 compile = @$(MKDIR_P) $(@D) && echo 'CXX $<' && $(if $(V),set -x && )$(CXX) $(COMPILE_FLAGS) $(1) -MMD -MP -c $< -o $@
-build/obj/src/core/%.o: src/core/%.cpp build/obj/flags
+$(OBJ_DIR)/src/core/%.o: src/core/%.cpp $(OBJ_DIR)/flags
 	$(call compile)
-build/obj/%.o: %.cpp build/obj/flags $(PRECOMPILED_BINARY)
+$(OBJ_DIR)/%.o: %.cpp $(OBJ_DIR)/flags $(PRECOMPILED_BINARY)
 	$(call compile,$(USE_PRECOMPILED))
 
 -include $(OBJS:.o=.d)
 
 # The library that the tests plant bugs in: the same objects, but for the files that have a mutant
 # (src/shmem/mutants.hpp). It is never installed.
-MUTANT_OBJS = $(patsubst %.cpp,build/mutants/obj/%.o,$(shell grep -l '"shmem/mutants.hpp"' $(SOURCES)))
-build/mutants/obj/%.o: %.cpp build/obj/flags $(PRECOMPILED_BINARY)
+MUTANT_OBJS = $(patsubst %.cpp,$(OBJ_DIR)/mutants/%.o,$(shell grep -l '"shmem/mutants.hpp"' $(SOURCES)))
+$(OBJ_DIR)/mutants/%.o: %.cpp $(OBJ_DIR)/flags $(PRECOMPILED_BINARY)
 	$(call compile,$(USE_PRECOMPILED) -DBELAY_MUTANTS)
-build/mutants/belay.so: $(MUTANT_OBJS) $(OBJS) build/obj/objects build/obj/exports
-	@$(LINK.shared) -o $@ $(MUTANT_OBJS) $(filter-out $(MUTANT_OBJS:build/mutants/obj/%=build/obj/%),$(OBJS)) $(LDFLAGS) \
+build/mutants/belay.so: $(MUTANT_OBJS) $(OBJS) build/obj/objects $(OBJ_DIR)/exports
+	@$(MKDIR_P) $(@D)
+	@$(LINK.shared) -o $@ $(MUTANT_OBJS) $(filter-out $(MUTANT_OBJS:$(OBJ_DIR)/mutants/%=$(OBJ_DIR)/%),$(OBJS)) $(LDFLAGS) \
 		$(LDFLAGS_SL) $(SHLIB_LINK)
 -include $(MUTANT_OBJS:.o=.d)
 .PHONY: mutants
@@ -274,18 +281,18 @@ mutants: build/mutants/belay.so
 
 # Changes only if the compiler, the flags or the PostgreSQL changed; then everything is rebuilt.
 FLAGS_NOW = $(CXX) $(shell $(CXX) -dumpfullversion -dumpversion 2>/dev/null) $(COMPILE_FLAGS) PostgreSQL $(VERSION) $(PRECOMPILED_HEADERS)
-build/obj/flags: FORCE
+$(OBJ_DIR)/flags: FORCE
 	@$(MKDIR_P) $(@D)
 	@printf '%s\n' '$(FLAGS_NOW)' | cmp -s - $@ || printf '%s\n' '$(FLAGS_NOW)' >$@
 
-# A removed source file must also leave the library.
+# A removed source file must also leave the library, and the objects of another PostgreSQL.
 build/obj/objects: FORCE
 	@$(MKDIR_P) $(@D)
 	@printf '%s\n' '$(OBJS)' | cmp -s - $@ || printf '%s\n' '$(OBJS)' >$@
-build/obj/exports: Makefile
+$(OBJ_DIR)/exports: Makefile
 	@$(MKDIR_P) $(@D)
 	@echo '{ global: Pg_magic_func; _PG_init; pg_finfo_belay_*; belay_*; local: *; };' >$@
-$(shlib): build/obj/objects build/obj/exports
+$(shlib): build/obj/objects $(OBJ_DIR)/exports
 
 # The command that links all objects is long.
 $(if $(V),,.SILENT: $(shlib))

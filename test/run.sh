@@ -9,9 +9,8 @@
 #   --built   do not set up and build first
 #   --list    print the suites and stop
 #
-# Sets up, builds, stages a private installation and runs each suite on throw-away servers. Suites that need the server module
-# alone, of a run of all, begin when that is built: they wait for locks and sleeps while the rest is being compiled. Logs
-# are in build/run/log. The last line is "N passed, N failed"; the exit code is 0 if tests ran and
+# Sets up, builds, stages a private installation and runs each suite on throw-away servers. In a run of all, a suite begins when
+# what it needs is built: it waits for locks and sleeps while the rest is being compiled. Logs are in build/run/log. The last line is "N passed, N failed"; the exit code is 0 if tests ran and
 # none failed; a suite, or a part of one, that cannot run here is counted as skipped. BELAY_LONG=1 asks the random and stress tests for their long forms. BELAY_SANITIZE
 # (address,undefined or thread) builds what CMake builds with these sanitizers, apart from the rest.
 # BELAY_SANITIZE_MODULE does the same for the server module; test/sanitize.sh sets it, in a copy.
@@ -34,6 +33,8 @@ list_early_suites() {
     say regress-preload
     if [[ -e $root/test/hostile.sql ]]; then say regress-hostile; fi
 }
+# Those that need no client library besides.
+list_engine_suites() { printf '%s\n' cluster model stress robust unit; }
 # The regression tests with Citus: loaded, in the database, on hubs that it has distributed.
 list_citus_modes() { printf 'citus-%s\n' preload local distributed; }
 list_suites() {
@@ -43,6 +44,7 @@ list_suites() {
         say citus
         list_citus_modes
     fi
+    say runtime
     say lint
     if compgen -G "$root/test/model/*.cpp" >/dev/null; then say model; fi
     if compgen -G "$root/test/stress/*.cpp" >/dev/null; then say stress; fi
@@ -55,7 +57,6 @@ list_suites() {
     say package
     if makes_debs; then say deb; fi
     say unit
-    say runtime
     say fuzz
     if [[ -e $root/README.md ]]; then say docs; fi
     say languages
@@ -271,7 +272,7 @@ only=
 jobs=2
 built=no
 inside=
-build_rest=no
+part=
 arguments=("$@")
 while (($# > 0)); do
     case $1 in
@@ -296,7 +297,10 @@ while (($# > 0)); do
             inside=${2:?}
             shift
             ;;
-        --build-rest) build_rest=yes ;; # Used by this script itself: what is built beside the server module.
+        --build) # Used by this script itself: a part of what is built beside the server module.
+            part=${2:?}
+            shift
+            ;;
         *) die "unknown argument $1" ;;
     esac
     shift
@@ -323,10 +327,10 @@ for suite in "${suites[@]}"; do
     grep -qx -e "$suite" <<<"$(list_suites)" || die "no suite '$suite'; there are: $(list_suites | xargs)"
 done
 
-# cmake_targets: the programs that the suites of this run need.
+# cmake_targets SUITE...: the programs that these suites need.
 cmake_targets() {
     local suite
-    for suite in "${suites[@]}"; do
+    for suite; do
         case $suite in
             unit | cluster | citus | model | stress | robust | soak | client | tool) say "${suite}_tests" ;;
             runtime) printf '%s\n' runtime_tests idioms_tests ;;
@@ -341,17 +345,22 @@ cmake_targets() {
 # has NAME: this run has the suite.
 has() { [[ " ${suites[*]} " == *" $1 "* ]]; }
 
-# All that the suites need beside the server module.
-build_the_rest() {
-    local targets
-    mapfile -t targets < <(cmake_targets)
+# What the suites need beside the server module, in the order in which it is built.
+parts=(engine client clang)
+build_engine() {
+    local of=() targets
+    mapfile -t of < <(printf '%s\n' "${suites[@]}" | grep -xFf <(list_engine_suites))
+    mapfile -t targets < <(cmake_targets "${of[@]}")
+    ((${#targets[@]} == 0)) || build_cmake "${targets[@]}"
+}
+build_client() {
+    local of=() targets
+    mapfile -t of < <(printf '%s\n' "${suites[@]}" | grep -vxFf <(list_engine_suites))
+    mapfile -t targets < <(cmake_targets "${of[@]}")
     if [[ $all == yes ]]; then
         build_cmake all "${targets[@]}"
     elif ((${#targets[@]} > 0)); then
         build_cmake "${targets[@]}"
-    fi
-    if has runtime && command -v clang++ >/dev/null; then
-        cmake_dir=$clang_dir CXX=clang++ optimize=-O1 build_cmake runtime_tests idioms_tests
     fi
     if has package || has docs; then
         cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \
@@ -370,15 +379,40 @@ build_the_rest() {
         "$root/debian/build.sh" --reuse --output "$root/build/deb-check"
     fi
 }
+build_clang() {
+    if has runtime && command -v clang++ >/dev/null; then
+        cmake_dir=$clang_dir CXX=clang++ optimize=-O1 build_cmake runtime_tests idioms_tests
+    fi
+}
 
-if [[ $build_rest == yes ]]; then
+# How many parts have to be built for a suite.
+parts_for() {
+    if grep -qx -e "$1" <<<"$(list_early_suites)"; then
+        say 0
+    elif grep -qx -e "$1" <<<"$(list_engine_suites)"; then
+        say 1
+    elif [[ $1 != runtime ]]; then
+        say 2
+    else
+        say 3
+    fi
+}
+
+if [[ -n $part ]]; then
     find_postgres
-    build_the_rest
+    "build_$part"
     exit
 fi
 
+# It replaces what a run before it has left, and what it builds is what the tests use: one at a time.
+mkdir -p "$root/build"
+[[ -e $root/build/run.lock ]] || : >"$root/build/run.lock"
+exec {lock}<"$root/build/run.lock"
+flock -n "$lock" || die "another test/run.sh works in this checkout; a second one needs a checkout of its own: git worktree add"
+
 began=$SECONDS
 builder=
+parts_built=0
 builds_beside=no
 if [[ $built == no ]]; then
     groups=()
@@ -397,7 +431,7 @@ if [[ $built == no ]]; then
     if [[ $all == yes ]] && reachable; then
         builds_beside=yes
     else
-        build_the_rest
+        for part in "${parts[@]}"; do "build_$part"; done
     fi
 fi
 move_if_unreachable run.sh "${arguments[@]}"
@@ -427,10 +461,17 @@ stop_suites() {
 trap stop_suites EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
-if [[ $builds_beside == yes ]]; then
-    # A process group of its own, as the suites.
-    setsid "$root/test/run.sh" --build-rest > >(cat) 2>&1 </dev/null &
+# Begins the next part of the build, if there is one: in a process group of its own, as the suites.
+begin_part() {
+    builder=
+    ((parts_built < ${#parts[@]})) || return 0
+    setsid "$root/test/run.sh" --build "${parts[parts_built]}" > >(cat) 2>&1 </dev/null {lock}<&- &
     builder=$!
+}
+if [[ $builds_beside == yes ]]; then
+    begin_part
+else
+    parts_built=${#parts[@]}
 fi
 
 passed=0
@@ -442,10 +483,9 @@ failed_suites=()
 # Minutes and seconds since this script began, building included.
 elapsed() { printf '%d:%02d' $(((SECONDS - began) / 60)) $(((SECONDS - began) % 60)); }
 
-# Waits for one suite to end and tells how it went.
+# Tells how the suite of a process that has ended went.
 reap() {
-    local pid suite seconds p f
-    wait -n -p pid "${!suite_of[@]}" || true
+    local pid=$1 suite seconds p f
     suite=${suite_of[$pid]}
     seconds=$((SECONDS - began_at[$pid]))
     unset "suite_of[$pid]"
@@ -476,31 +516,44 @@ reap() {
     fi
 }
 
-# Waits for the process that builds what the other suites need.
-await_builder() {
-    [[ -n $builder ]] || return 0
-    wait "$builder" || {
+# Waits for a suite, or a part of the build, to end.
+await_one() {
+    local pid code=0
+    wait -n -p pid "${!suite_of[@]}" ${builder:+"$builder"} || code=$?
+    if [[ $pid != "$builder" ]]; then
+        reap "$pid"
+        return
+    fi
+    if ((code != 0)); then
         builder=
         die "the build failed"
-    }
-    builder=
-    say "all is built   [$(elapsed)]"
+    fi
+    parts_built=$((parts_built + 1))
+    begin_part
+    [[ -n $builder ]] || say "all is built   [$(elapsed)]"
 }
 
-for suite in "${suites[@]}"; do
-    grep -qx -e "$suite" <<<"$(list_early_suites)" || await_builder
-    if ((${#suite_of[@]} >= jobs)); then
-        reap
-    fi
-    printf '%-17s started   [%s]\n' "$suite" "$(elapsed)"
-    setsid "${test_user_prefix[@]}" "$root/test/run.sh" --inside "$suite" ${only:+--only "$only"} \
-        >"$log_dir/$suite.log" 2>&1 </dev/null &
-    suite_of[$!]=$suite
-    began_at[$!]=$SECONDS
-done
-await_builder
-while ((${#suite_of[@]} > 0)); do
-    reap
+# Begins the first suite of those that wait for which enough is built; false if there is none.
+begin_suite() {
+    local i suite
+    for i in "${!waiting[@]}"; do
+        suite=${waiting[i]}
+        (($(parts_for "$suite") <= parts_built)) || continue
+        unset "waiting[$i]"
+        printf '%-17s started   [%s]\n' "$suite" "$(elapsed)"
+        setsid "${test_user_prefix[@]}" "$root/test/run.sh" --inside "$suite" ${only:+--only "$only"} \
+            >"$log_dir/$suite.log" 2>&1 </dev/null {lock}<&- &
+        suite_of[$!]=$suite
+        began_at[$!]=$SECONDS
+        return 0
+    done
+    return 1
+}
+
+waiting=("${suites[@]}")
+while ((${#waiting[@]} > 0 || ${#suite_of[@]} > 0)) || [[ -n $builder ]]; do
+    while ((${#suite_of[@]} < jobs)) && begin_suite; do :; done
+    await_one
 done
 
 # Once more in short, where it is seen at the end of a long log.

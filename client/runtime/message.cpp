@@ -9,13 +9,13 @@
 namespace belay::engine {
 namespace {
 
-struct KindFacts {
+struct MessageFacts {
     std::string_view name;
     std::string_view text;  // the field that holds Message::text
     bool to_call;           // an outcome: it has an execution and an id
 };
 
-constexpr std::array<KindFacts, 10> kKinds = {{
+constexpr std::array<MessageFacts, 10> kMessages = {{
     {"StartOrchestration", "input", false},
     {"ActivityCompleted", "result", true},
     {"ActivityFailed", "details", true},
@@ -63,7 +63,7 @@ void read_parent(Message& message, const ObjectReader& reader) {
 
 void read_field(Message& message, const ObjectReader& reader) {
     const std::string_view key = reader.key();
-    const KindFacts& facts = kKinds[static_cast<std::size_t>(message.kind)];
+    const MessageFacts& facts = kMessages[static_cast<std::size_t>(message.kind)];
     if (reader.is_null()) {
         return;
     }
@@ -105,10 +105,10 @@ Message parse_message(std::string_view text) {
     }
     Message message;
     std::size_t kind = 0;
-    while (kind < kKinds.size() && kKinds[kind].name != outer.key()) {
+    while (kind < kMessages.size() && kMessages[kind].name != outer.key()) {
         ++kind;
     }
-    if (kind == kKinds.size()) {
+    if (kind == kMessages.size()) {
         throw Corrupt("unrecognized message \"" + std::string(outer.key()) + "\"");
     }
     message.kind = static_cast<MessageKind>(kind);
@@ -117,9 +117,9 @@ Message parse_message(std::string_view text) {
         read_field(message, fields);
     }
     if (message.instance.empty() ||
-        (kKinds[kind].to_call && (message.id <= 0 || message.execution_id <= 0)) ||
-        (kKinds[kind].text == "details" && message.text.empty())) {
-        throw Corrupt("a message \"" + std::string(kKinds[kind].name) + "\" lacks a field");
+        (kMessages[kind].to_call && (message.id <= 0 || message.execution_id <= 0)) ||
+        (kMessages[kind].text == "details" && message.text.empty())) {
+        throw Corrupt("a message \"" + std::string(kMessages[kind].name) + "\" lacks a field");
     }
     return message;
 }

@@ -18,14 +18,14 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 // wait_for_work takes no more queues.
-constexpr std::size_t kMaxQueues = 256;
+constexpr std::size_t kMaxWaitQueues = 256;
 
 // While no handler is free, a server is asked so often whether hubs have work that no call is
 // about.
 constexpr Milliseconds kLook{100};
 
 // A call that loses its connection tries no longer to make it again: other servers have work, too.
-constexpr Milliseconds kPatience{1000};
+constexpr Milliseconds kReconnectPatience{1000};
 
 // After so many wake-ups in a row that brought nothing, other workers are faster: pauses.
 constexpr int kMostVain = 4;
@@ -35,7 +35,8 @@ ConnectionOptions options_at(ConnectionOptions options, const std::optional<HubP
     options.conninfo = conninfo_at(options.conninfo, place);
     options.follow_redirects = false;
     if (hurries) {
-        options.reconnect_timeout = std::min<Milliseconds>(options.reconnect_timeout, kPatience);
+        options.reconnect_timeout =
+            std::min<Milliseconds>(options.reconnect_timeout, kReconnectPatience);
     }
     return options;
 }
@@ -80,7 +81,7 @@ struct FamilyLoop::Node {
 
 FamilyLoop::FamilyLoop(FamilyOptions options, Settler& settler)
     : options_(std::move(options)), settler_(settler) {
-    most_hubs_ = std::max<std::size_t>(1, kMaxQueues / (options_.work_queues.size() + 1));
+    most_hubs_ = std::max<std::size_t>(1, kMaxWaitQueues / (options_.work_queues.size() + 1));
     Connection connection(options_at(options_.connection, std::nullopt, true));
     first_place_ = {PQhost(connection.raw()), std::atoi(PQport(connection.raw()))};
     has_password_ = std::string_view(PQpass(connection.raw())) != "";

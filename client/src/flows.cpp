@@ -46,7 +46,7 @@ Json flow_json(const NewFlow& flow) {
     return object;
 }
 
-void read_created(Reader& from, CreatedFlow& to) {
+void read_created_flow(Reader& from, CreatedFlow& to) {
     std::optional<Json> task_ids;
     from >> to.id >> to.state >> to.revision >> to.created >> task_ids;
     const Json by_key = task_ids.value_or(Json::object());
@@ -80,7 +80,7 @@ Json FlowFilter::json() const {
 CreatedFlow Flows::create(const NewFlow& flow, Where where) {
     return first_row<CreatedFlow>(hub().call(flow.id ? Effect::kRepeatable : Effect::kWrite, kAll,
                                              "create_flow", {flow_json(flow), hub().now()}, where),
-                                  read_created)
+                                  read_created_flow)
         .value();
 }
 

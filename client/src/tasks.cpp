@@ -13,7 +13,7 @@ bool is_created_once(const NewTask& task) {
     return task.id || (task.key && task.key_window != Milliseconds(0));
 }
 
-void read_created(Reader& from, CreatedTask& to) {
+void read_created_task(Reader& from, CreatedTask& to) {
     from >> to.id >> to.state >> to.created;
 }
 
@@ -71,7 +71,7 @@ std::vector<CreatedTask> Tasks::create_many(const std::vector<NewTask>& tasks, W
     return all_rows<CreatedTask>(
         hub().call(repeatable ? Effect::kRepeatable : Effect::kWrite, "task_id, state, created",
                    "create_tasks", {array, hub().now()}, where),
-        read_created);
+        read_created_task);
 }
 
 // ---- Watching. ----

@@ -9,7 +9,7 @@
 namespace belay {
 namespace {
 
-constexpr std::size_t kMaxPortion = 500;
+constexpr std::size_t kMaxAcks = 500;
 
 // With so many decisions a call is worth a connection of its own, and after such a wait, too: the
 // calls that are under way may wait for a lock.
@@ -17,7 +17,7 @@ constexpr std::size_t kWorthACall = 8;
 constexpr std::chrono::milliseconds kLongWait{2};
 
 // Decisions of more bytes than this go with different calls.
-constexpr std::size_t kMaxPortionBytes = std::size_t{8} << 20;
+constexpr std::size_t kMaxAckBytes = std::size_t{8} << 20;
 
 std::size_t bytes_of(const Decision& decision) {
     std::size_t bytes = decision.metadata.size();
@@ -65,9 +65,9 @@ void TurnSettler::wait(Waiting& mine, std::unique_lock<std::mutex>& lock) const 
 TurnSettler::Portion TurnSettler::take_portion() {
     Portion portion;
     std::size_t bytes = 0;
-    while (!waiting_.empty() && portion.size() < kMaxPortion) {
+    while (!waiting_.empty() && portion.size() < kMaxAcks) {
         bytes += bytes_of(waiting_.front()->ack.decision);
-        if (!portion.empty() && bytes > kMaxPortionBytes) {
+        if (!portion.empty() && bytes > kMaxAckBytes) {
             break;
         }
         waiting_.front()->taken = true;

@@ -21,17 +21,17 @@ struct Load {
     double per_second = 4;
 };
 
-Interrupt& leave() {
+Interrupt& end_of_load() {
     static Interrupt interrupt;
     return interrupt;
 }
 
 extern "C" void leave_demo(int) {
-    leave().signal();
+    end_of_load().signal();
 }
 
 bool is_over() {
-    pollfd ready{.fd = leave().descriptor(), .events = POLLIN, .revents = 0};
+    pollfd ready{.fd = end_of_load().descriptor(), .events = POLLIN, .revents = 0};
     return poll(&ready, 1, 0) > 0;
 }
 

@@ -2,9 +2,8 @@
 #include "tool.hpp"
 
 namespace belay::tool {
-namespace {
 
-std::string joined(const std::vector<Word<HubQueue>>& words) {
+std::string queue_names(const std::vector<Word<HubQueue>>& words) {
     std::string text;
     for (const auto& word : words) {
         text += (text.empty() ? "" : ",") + text_of(word);
@@ -12,20 +11,23 @@ std::string joined(const std::vector<Word<HubQueue>>& words) {
     return text;
 }
 
+namespace {
+
 void list_hubs(Tool& tool) {
     Json rows = Json::array();
     for (const auto& hub : tool.admin().hubs()) {
-        rows.push_back({{"name", hub.name},
-                        {"owner", hub.owner},
-                        {"api", json_of(hub.api)},
-                        {"version", json_of(hub.version)},
-                        {"is_current", json_of(hub.is_current)},
-                        {"paused", json_of(hub.paused)},
-                        {"paused_queues", hub.paused ? Json(joined(hub.paused_queues)) : Json()},
-                        {"created_at", json_of(hub.created_at)},
-                        {"size_bytes", json_of(hub.size_bytes)},
-                        {"place", json_of(hub.place)},
-                        {"is_here", hub.is_here}});
+        rows.push_back(
+            {{"name", hub.name},
+             {"owner", hub.owner},
+             {"api", json_of(hub.api)},
+             {"version", json_of(hub.version)},
+             {"is_current", json_of(hub.is_current)},
+             {"paused", json_of(hub.paused)},
+             {"paused_queues", hub.paused ? Json(queue_names(hub.paused_queues)) : Json()},
+             {"created_at", json_of(hub.created_at)},
+             {"size_bytes", json_of(hub.size_bytes)},
+             {"place", json_of(hub.place)},
+             {"is_here", hub.is_here}});
     }
     tool.print(rows, {{"name", "NAME"},
                       {"owner", "OWNER"},

@@ -302,7 +302,7 @@ void explain_item(Tool& tool, const std::string& text) {
     print_reasons(tool, rows_of(reasons));
 }
 
-void add_reading(CLI::App& app, Tool& tool) {
+void add_instance_reading(CLI::App& app, Tool& tool) {
     auto given = std::make_shared<InstanceArguments>();
     auto* instances = app.add_subcommand("instances", "list instances, newest first");
     instances->add_option("--status", given->status,
@@ -438,7 +438,7 @@ void add_sending(CLI::App& app, Tool& tool) {
 }  // namespace
 
 void add_instances(CLI::App& app, Tool& tool) {
-    add_reading(app, tool);
+    add_instance_reading(app, tool);
     add_sending(app, tool);
 }
 

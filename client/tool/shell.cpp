@@ -170,7 +170,7 @@ ShellResult run_shell(const std::string& command, const std::string& input,
         }
         if (ready[0].revents != 0) {
             char buffer[65536];
-            const ssize_t count = read(out.read.get(), buffer, sizeof buffer);
+            const ssize_t count = ::read(out.read.get(), buffer, sizeof buffer);
             if (count > 0) {
                 result.output.append(buffer, static_cast<std::size_t>(count));
             } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {

@@ -101,7 +101,7 @@ void list_queues(Tool& tool) {
                       {"paused", "PAUSED", Show::kFlag}});
 }
 
-void add_reading(CLI::App& app, Tool& tool) {
+void add_task_reading(CLI::App& app, Tool& tool) {
     auto given = std::make_shared<TaskArguments>();
     auto* filter = &given->filter;
     auto* tasks = app.add_subcommand("tasks", "list tasks, newest first");
@@ -414,7 +414,7 @@ void cancel_task(Tool& tool, const std::string& id, const std::string& reason) {
 }
 
 void add_tasks(CLI::App& app, Tool& tool) {
-    add_reading(app, tool);
+    add_task_reading(app, tool);
     add_steering(app, tool);
 }
 

@@ -123,6 +123,9 @@ inline OptionalTime time_of(const OptionalNumber& ms) {
     return ms ? OptionalTime(from_ms(*ms)) : std::nullopt;
 }
 
+// As a hub has them that is paused.
+std::string queue_names(const std::vector<Word<HubQueue>>& words);
+
 // An option that takes a duration such as 500ms, 30s, 5min, 2h or 1d; the value is in ms.
 template <typename Value>
 CLI::Option* add_duration(CLI::App* command, const std::string& name, Value& ms,

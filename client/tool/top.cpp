@@ -17,13 +17,13 @@ namespace belay::tool {
 namespace {
 
 // Ends top: Ctrl-C is how one leaves it.
-Interrupt& leave() {
+Interrupt& end_of_top() {
     static Interrupt interrupt;
     return interrupt;
 }
 
 extern "C" void leave_top(int) {
-    leave().signal();
+    end_of_top().signal();
 }
 
 class Sampler {
@@ -217,7 +217,7 @@ Awoken sleep_until(std::chrono::steady_clock::time_point end, const Keyboard& ke
                    TopView& view) {
     using std::chrono::milliseconds;
     const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
-    pollfd ready[2] = {{.fd = leave().descriptor(), .events = POLLIN, .revents = 0},
+    pollfd ready[2] = {{.fd = end_of_top().descriptor(), .events = POLLIN, .revents = 0},
                        {.fd = keyboard.descriptor(), .events = POLLIN, .revents = 0}};
     if (poll(ready, 2, static_cast<int>(std::max(left, milliseconds(0)).count())) == 0) {
         return Awoken::kByTime;
@@ -226,7 +226,7 @@ Awoken sleep_until(std::chrono::steady_clock::time_point end, const Keyboard& ke
         return Awoken::kToLeave;
     }
     char keys[64];
-    const auto count = read(STDIN_FILENO, keys, sizeof keys);
+    const auto count = ::read(STDIN_FILENO, keys, sizeof keys);
     if (count <= 0) {
         return Awoken::kToLeave;
     }

@@ -14,14 +14,6 @@ OptionalNumber count_of(const std::optional<Milliseconds>& time) {
     return time ? OptionalNumber(time->count()) : std::nullopt;
 }
 
-std::string joined(const std::vector<Word<HubQueue>>& words) {
-    std::string text;
-    for (const auto& word : words) {
-        text += (text.empty() ? "" : ",") + text_of(word);
-    }
-    return text;
-}
-
 std::string number(const OptionalNumber& value) {
     return value ? std::to_string(*value) : "-";
 }
@@ -287,7 +279,7 @@ std::string paused_text(const TopSample& sample) {
     };
     for (const auto& hub : sample.hubs) {
         if (hub.paused.value_or(false)) {
-            add(hub.name, joined(hub.paused_queues));
+            add(hub.name, queue_names(hub.paused_queues));
         }
     }
     for (const auto& task_queue : sample.task_queues) {

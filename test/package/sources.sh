@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installation from the sources: what `make install` writes, `make uninstall` removes; `make dist`
-# has all that it takes.
+# has all that it takes; a checkout has one run of the tests at a time.
 #
 # One line "ok NAME" or "not ok NAME" per check; the exit code tells of failures, too.
 set -euo pipefail
@@ -79,8 +79,19 @@ builds_from_dist() {
         "$source/src/sql/belay.control")" ]]
 }
 
+# A second run of the tests in a checkout is refused. A first one has the lock, or this check has it.
+# shellcheck disable=SC2317,SC2329
+runs_one_at_a_time() {
+    local lock
+    exec {lock}<"$root/build/run.lock" || return
+    flock -n "$lock" || true
+    ! "$root/test/run.sh" --built --suite unit --only None.None || return
+    grep -q 'another test/run.sh works in this checkout' "$work/out"
+}
+
 check install installs
 check uninstall uninstalls
+check one-run runs_one_at_a_time
 # A copy of the sources has no history to make an archive of.
 if [[ -e $root/.git ]]; then
     check dist makes_dist

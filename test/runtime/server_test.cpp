@@ -250,6 +250,8 @@ TEST_P(RuntimeServerFaults, AckLosesItsConnection) {
     RuntimeOptions given = runtime_options();
     set_mode(given, mode);
     given.connection.conninfo = proxy.conninfo();
+    // What the lost calls have leased waits for the end of its lease.
+    given.lock_timeout = Milliseconds(3000);
     Runtime runtime(given);
     register_all(runtime);
     register_activities(runtime);
