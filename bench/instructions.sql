@@ -1,4 +1,5 @@
--- The loops that bench/instructions.sh counts: each call is a transaction of its own.
+-- The loops that bench/instructions.sh counts: each call is a transaction of its own. Tasks are leased for an hour: on a busy
+-- machine callgrind takes so long that claims would look for leases that have expired meanwhile.
 CREATE SCHEMA IF NOT EXISTS count;
 
 CREATE FUNCTION count.item() RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -50,7 +51,7 @@ BEGIN
         PERFORM app.create_task('bench', v_payload);
         COMMIT;
         SELECT task_id, lease_epoch INTO v_id, v_epoch
-        FROM app.claim_tasks('bench', 'bench-1', '{bench}');
+        FROM app.claim_tasks('bench', 'bench-1', '{bench}', '{}', 3600000);
         COMMIT;
         PERFORM app.complete_task(v_id, v_epoch);
         COMMIT;
@@ -71,7 +72,7 @@ BEGIN
         COMMIT;
         SELECT array_agg(s.task_id), array_agg(s.lease_epoch) INTO v_ids, v_epochs
         FROM app.settle_and_claim_tasks('{}', '{}', p_worker => 'bench', p_worker_instance => 'bench-1', p_queues => '{bench}',
-                                        p_max_items => 100) AS s;
+                                        p_lease_ms => 3600000, p_max_items => 100) AS s;
         COMMIT;
         IF EXISTS (SELECT FROM app.settle_and_claim_tasks(v_ids, v_epochs) AS s WHERE s.error IS NOT NULL)
            OR cardinality(v_ids) <> 100 THEN
@@ -98,7 +99,7 @@ BEGIN
         END IF;
         SELECT array_agg(s.task_id), array_agg(s.lease_epoch) INTO v_ids, v_epochs
         FROM app.settle_and_claim_tasks(v_ids, v_epochs, p_worker => 'bench', p_worker_instance => 'bench-1',
-                                        p_queues => '{settled}', p_max_items => p_size) AS s
+                                        p_queues => '{settled}', p_lease_ms => 3600000, p_max_items => p_size) AS s
         WHERE s.outcome_index IS NULL OR s.error IS NOT NULL;
         COMMIT;
         IF i <= p_times AND cardinality(v_ids) <> p_size THEN
@@ -119,7 +120,7 @@ BEGIN
     FOR i IN 1 .. p_times LOOP
         PERFORM app.send('bench', v_payload);
         COMMIT;
-        SELECT lease INTO v_lease FROM app.receive('bench', worker => 'bench-1');
+        SELECT lease INTO v_lease FROM app.receive('bench', lease => '1 hour', worker => 'bench-1');
         COMMIT;
         PERFORM app.complete(v_lease);
         COMMIT;

@@ -99,6 +99,24 @@ $$;
 SELECT pg_temp.taken(2, 3, 6) AS long_enough, pg_temp.taken(2, 3, 7) AS too_short, pg_temp.taken(0, 3, 6) AS only_ahead, pg_temp.taken(0, 3, 7) AS nothing,
        pg_temp.taken(2, 0, 1) AS none_wanted, pg_temp.taken(2, 3, 9, 'any') AS all_tags, pg_temp.taken(2, 3, 10, 'any') AS all_tags_too_short, pg_temp.taken(0, 8, 1) AS what_there_is, pg_temp.taken(0, 3, 1, 'none') AS no_tags;
 
+-- SW-6: items of sessions are such only if their session is the caller's, or new and within p_max_new_sessions. Here 4 are of a session of o, 80 of one of b, and 2 of each of two without an owner.
+CALL pg_temp.start(VARIADIC '{}');
+SELECT wq_settle.enqueue_worker_items((SELECT jsonb_agg(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute', jsonb_build_object('id', n, 'session_id', CASE WHEN n <= 5 THEN 'own' WHEN n <= 86 THEN 'other' WHEN n <= 88 THEN 'new 1' ELSE 'new 2' END)))) FROM generate_series(1, 90) AS n), 1000);
+SELECT count(*) FROM wq_settle.settle_and_fetch_work_items('{}', p_owner_id => 'o', p_max_items => 1, p_now_ms => 1500);
+SELECT count(*) FROM wq_settle.settle_and_fetch_work_items('{}', p_owner_id => 'b', p_max_items => 1, p_now_ms => 1500);
+CREATE FUNCTION pg_temp.taken_by(p_owner text, p_threshold int, p_max_new_sessions int DEFAULT NULL) RETURNS bigint LANGUAGE plpgsql AS $$
+    DECLARE v_taken bigint;
+    BEGIN
+        SELECT count(*) INTO v_taken FROM wq_settle.settle_and_fetch_work_items('{}', p_owner_id => p_owner, p_max_items => 0, p_max_new_sessions => p_max_new_sessions, p_prefetch => 1, p_prefetch_threshold => p_threshold, p_now_ms => 1500);
+        RAISE EXCEPTION USING ERRCODE = 'ZZ000', MESSAGE = v_taken;  -- undoes the fetch
+    EXCEPTION WHEN SQLSTATE 'ZZ000' THEN
+        RETURN v_taken;
+    END
+$$;
+SELECT pg_temp.taken_by('o', 8) AS own_and_new, pg_temp.taken_by('o', 9) AS too_short, pg_temp.taken_by('o', 6, 1) AS one_new, pg_temp.taken_by('o', 7, 1) AS one_new_too_short,
+       pg_temp.taken_by('o', 4, 0) AS none_new, pg_temp.taken_by('o', 5, 0) AS none_new_too_short, pg_temp.taken_by('b', 84) AS of_b, pg_temp.taken_by('b', 85) AS of_b_too_short;
+TRUNCATE wq_settle.sessions;
+
 -- SW-5: arrays of another length, an unrecognized outcome and bad arguments of the fetch refuse the call; nothing is changed.
 CALL pg_temp.start(1, 2);
 SELECT arguments, test.refused(format('SELECT wq_settle.settle_and_fetch_work_items(ARRAY[%L, %L], %s, p_now_ms => 1500)', pg_temp.token(1), pg_temp.token(2), arguments))

@@ -125,23 +125,58 @@ JobPointer Settler::take() {
 JobPointer Settler::hand_over(JobPointer job) {
     predict(*job);
     job->lease->call_through(job->lane->server.portions);
+    std::optional<Round> own;
     JobPointer next;
     bool settler_sleeps = false;
     bool leaves = false;
     {
         const std::lock_guard lock(mutex_);
         measure(*job);
-        --running_;
         prefetches_ = true;
+        const bool alone = is_alone(*job);
         ended_.push_back(std::move(job));
-        settler_sleeps = idle_settlers_ > 0;
-        next = take_from_buffer();
-        leaves = stopping_;
+        if (alone) {
+            own = begin_round();
+        } else {
+            --running_;
+            settler_sleeps = idle_settlers_ > 0 && rounds_ < options_.connections;
+            next = take_from_buffer();
+            leaves = stopping_;
+        }
+    }
+    if (own) {
+        settle_here(std::move(*own));
+        return take();
     }
     if (settler_sleeps) {
         ended_changed_.notify_one();
     }
     return next || leaves ? std::move(next) : take();
+}
+
+// A handler's thread does what a settler's would.
+void Settler::settle_here(Round round) {
+    try {
+        run_round(std::move(round));
+    } catch (const std::exception& error) {
+        host_.tell_error(error);
+    }
+    bool hungry = false;
+    bool others = false;
+    {
+        const std::lock_guard lock(mutex_);
+        --running_;
+        // A settler waits for the time at which what is left there is due.
+        others = !ended_.empty() || !buffer_.empty() || needs_a_claim();
+        hungry = is_hungry();
+    }
+    idle_.notify_all();
+    if (others) {
+        ended_changed_.notify_one();
+    }
+    if (hungry) {
+        host_.look_again();
+    }
 }
 
 void Settler::settle_and_wait(Job& job, Outcome outcome) {
@@ -222,7 +257,7 @@ void Settler::serve() {
             return;
         }
         Round round = begin_round();
-        const bool leaves_some = idle_settlers_ > 0 && (has_ended() || needs_a_claim());
+        const bool leaves_some = idle_settlers_ > 0 && is_about_to_begin();
         lock.unlock();
         if (leaves_some) {
             ended_changed_.notify_one();
@@ -239,7 +274,7 @@ void Settler::serve() {
 // Waits until there is something for a round, or finish() is called.
 void Settler::wait_for_work(std::unique_lock<std::mutex>& lock) {
     give_back_old();
-    while (!has_ended() && !needs_a_claim() && !finishing_) {
+    while (!is_about_to_begin() && !finishing_) {
         ++idle_settlers_;
         if (buffer_.empty() && ended_.empty()) {
             ended_changed_.wait(lock);
@@ -358,6 +393,7 @@ Settler::Round Settler::begin_round() {
     Lane* asked = round.from != nullptr ? round.from : round.lane;
     round.first = asked != nullptr ? next_source(*asked) : Source::kTasks;
     ++under_way_;
+    ++rounds_;
     return round;
 }
 
@@ -380,9 +416,10 @@ void Settler::run_round(Round round) {
             bool others = false;
             {
                 const std::lock_guard lock(settler.mutex_);
+                --settler.rounds_;
                 settler.end_round(round, round.room.all() - left.all());
                 hungry = settler.is_hungry();
-                others = settler.has_ended() || settler.needs_a_claim();
+                others = settler.is_about_to_begin();
             }
             settler.idle_.notify_all();
             if (others) {

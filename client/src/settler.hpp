@@ -33,6 +33,11 @@
 // leads the end: stop_receiving(), await_idle(), and, when the handlers' threads have ended,
 // finish().
 //
+// A lone job. To wake a settler for it takes longer than all that the client does for it besides.
+// So while a settler is idle, no other handler runs, no more work is known, and another thread is
+// free for what may come, the thread of the handler makes the settler's call itself. Its handler
+// counts as busy meanwhile, so this is done for one job at a time.
+//
 // Wake-ups. Waking a thread costs more than a short job. While jobs are short, one handler's thread
 // is woken at a time, and it wakes the next one if there are jobs left; else all that are needed
 // are woken at once. Either way a thread is on its way for as long as jobs and sleeping threads
@@ -291,6 +296,7 @@ class Settler : public WorkSide {
     };
 
     void serve();
+    void settle_here(Round round);
     void wait_for_work(std::unique_lock<std::mutex>& lock);
     void run_round(Round round);
     void settle(Lane& lane, Source source, std::vector<JobPointer> jobs, Room& room);
@@ -326,6 +332,8 @@ class Settler : public WorkSide {
     bool has_more() const;
     bool has_several_with_more() const;
     bool needs_a_claim() const;
+    bool is_about_to_begin() const;
+    bool is_alone(const Job& job) const;
     bool claims_apart() const;
     bool is_about_to_ask() const;
     Room reserve();
@@ -371,7 +379,8 @@ class Settler : public WorkSide {
     std::chrono::nanoseconds mean_length_{kShort};  // of jobs in handlers, of late
     int measured_ = 0;             // how many jobs mean_length_ is of, up to kRemembered
     int asked_ = 0;                // jobs that calls under way may bring
-    int under_way_ = 0;            // rounds
+    int under_way_ = 0;            // rounds, and calls of threads that wait for work
+    int rounds_ = 0;               // of settlers, and of handlers' threads in their place
     bool claimed_apart_ = false;   // the last round has only leased
     bool awaits_handler_ = false;  // a thread that waits is to be notified of a free handler
     bool prefetches_ = true;       // not after jobs grew old in the buffer, until one has ended

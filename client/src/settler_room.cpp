@@ -104,6 +104,20 @@ Lane* Settler::next_lane() const {
 
 // ---- Room for new jobs. ----
 
+// Whether there is something for a round, and a connection for it.
+bool Settler::is_about_to_begin() const {
+    return rounds_ < options_.connections && (has_ended() || needs_a_claim());
+}
+
+// Whether the thread of a handler that ends now settles its job itself, in place of an idle
+// settler: no other handler runs or is about to, nothing else is there or known of, and another
+// thread is free for what may come.
+bool Settler::is_alone(const Job& job) const {
+    return running_ == 1 && sleeping_ > waking_ && ended_.empty() && buffer_.empty() &&
+           !has_more() && idle_settlers_ > 0 && rounds_ < options_.connections && !stopping_ &&
+           !host_.stopping() && !is_away(*job.lane);
+}
+
 // Whether a call that only leases pays off: jobs are long and handlers are idle.
 bool Settler::claims_apart() const {
     return mean_length_ >= kLong && needs_a_claim();

@@ -117,7 +117,8 @@ Datum settle_and_fetch_work_items(const Call& call) {
     } else {
         ops::settle_work(call.tables, outcomes, &clock);
     }
-    if (prefetch.most > 0 && ops::has_ready_work(call.tables, request, clock, prefetch.threshold)) {
+    if (prefetch.most > 0 &&
+        ops::has_ready_work(call.tables, request, &clock, prefetch.threshold)) {
         request.max_items += prefetch.most;
     }
     if (request.max_items > 0) {

@@ -100,7 +100,7 @@ void settle(const Call& call, const Asked& asked, pg::Clock* clock) {
 store::LeasedRows fetch_work(const Call& call, const Asked& asked, pg::Clock* clock) {
     ops::FetchRequest request = asked.work;
     if (asked.prefetch.most > 0 &&
-        ops::has_ready_work(call.tables, request, *clock, asked.prefetch.threshold)) {
+        ops::has_ready_work(call.tables, request, clock, asked.prefetch.threshold)) {
         request.max_items += asked.prefetch.most;
     }
     return request.max_items > 0 ? ops::fetch_work_items(call.tables, request, clock)

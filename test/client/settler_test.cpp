@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "belay/admin.hpp"
@@ -165,6 +166,111 @@ TEST_F(ClientSettler, ALoneJobTakesNoMoreCalls) {
     running.end();
     std::cout << worker.round_trips() << " round trips for " << number << " jobs\n";
     EXPECT_LT(worker.round_trips(), static_cast<std::uint64_t>(4 * number));
+}
+
+// Tells which events come from the thread of the handler.
+class ByItself {
+ public:
+    explicit ByItself(WorkerOptions& options) {
+        options.on_event = [this, tell = options.on_event](const WorkerEvent& event) {
+            if (event.kind == Kind::kCompleted) {
+                const std::lock_guard lock(mutex_);
+                count_ += handler_ == std::this_thread::get_id();
+            }
+            tell(event);
+        };
+    }
+
+    Outcome run() {
+        const std::lock_guard lock(mutex_);
+        handler_ = std::this_thread::get_id();
+        return completed();
+    }
+
+    int count() {
+        const std::lock_guard lock(mutex_);
+        return count_;
+    }
+
+ private:
+    std::mutex mutex_;
+    std::thread::id handler_ = {};  // of the last job
+    int count_ = 0;
+};
+
+// TX-38: no settler has to be woken for a lone job, if another handler is free.
+TEST_F(ClientSettler, ALoneJobIsSettledByTheThreadOfItsHandler) {
+    for (const int concurrency : {1, 4}) {
+        auto options = worker_options();
+        options.concurrency = concurrency;
+        ByItself by_itself(options);
+        Worker worker(options);
+        worker.on("cpu", [&](Task&) { return by_itself.run(); });
+        Running running(worker);
+        const int before = events(Kind::kCompleted);
+        int number = 0;
+        const auto job_is_done = [&] {
+            create(1);
+            ++number;
+            return wait_until([&] { return events(Kind::kCompleted) == before + number; });
+        };
+        if (concurrency == 1) {
+            for (int i = 0; i < 20; ++i) {
+                ASSERT_TRUE(job_is_done());
+            }
+            EXPECT_EQ(by_itself.count(), 0);
+        } else {
+            // A thread that has just begun does not wait yet.
+            EXPECT_TRUE(wait_until([&] { return job_is_done() && by_itself.count() > 0; }));
+        }
+        running.end();
+        EXPECT_EQ(events(Kind::kError), 0);
+    }
+}
+
+// TX-38: a handler's thread that settles takes nothing from the others but its own place.
+TEST_F(ClientSettler, ALoneJobThatWaitsForALockDelaysNoOther) {
+    auto options = worker_options();
+    options.concurrency = 2;
+    options.connections = 2;
+    ByItself by_itself(options);
+    Worker worker(options);
+    Gate gate;
+    worker.on("cpu", "", [&](Task&) { return by_itself.run(); });
+    worker.on("cpu", "held", [&](Task&) {
+        gate.pass();
+        return completed();
+    });
+    Running running(worker);
+    int others = 0;
+    const auto job_is_done = [&] {
+        create(1);
+        ++others;
+        return wait_until([&] { return events(Kind::kCompleted) == others; });
+    };
+    ASSERT_TRUE(wait_until([&] { return job_is_done() && by_itself.count() > 0; }));
+
+    const auto held = create(1, "held")[0];
+    ASSERT_TRUE(wait_until([&] { return gate.entered == 1; }));
+    Conn holder = admin();
+    holder.exec("BEGIN; SELECT FROM app.tasks WHERE id = '" + held.text() + "' FOR UPDATE");
+    gate.open = true;
+    ASSERT_TRUE(wait_until([&] {
+        return connection_
+                   .exec(
+                       "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+                       "cardinality(pg_blocking_pids(pid)) > 0")
+                   .get<int>(0, 0) == 1;
+    }));
+    for (int i = 0; i < 10; ++i) {
+        ASSERT_TRUE(job_is_done());
+    }
+    EXPECT_EQ(state_of(held), "active");
+    holder.exec("COMMIT");
+    EXPECT_TRUE(wait_until([&] { return state_of(held) == "completed"; }));
+    running.end();
+    EXPECT_EQ(events(Kind::kError), 0);
+    EXPECT_EQ(leased(), 0);
 }
 
 // TX-27: what ends during a call goes with the next ones, settle_max outcomes with each.

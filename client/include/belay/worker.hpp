@@ -17,9 +17,10 @@
 // Outcomes are settled in portions. The thread of a handler that returns continues with the next
 // task at once; a settler sends its outcome, with all others that have ended meanwhile, and the
 // same call receives what there is room for; while tasks take longer than a millisecond, a call of
-// its own does, at the same time. Nothing waits for a portion to fill. Each outcome has its own
-// fate, and its event comes after the commit. Task::settle() waits for that commit. complete_with()
-// and write() are transactions of their own.
+// its own does, at the same time. Nothing waits for a portion to fill, and the outcome of a lone
+// task is sent by the thread of its handler. Each outcome has its own fate, and its event comes
+// after the commit. Task::settle() waits for that commit. complete_with() and write() are
+// transactions of their own.
 //
 // Threads and connections. run() uses its own thread to wait for work and to receive it,
 // `concurrency` threads for handlers, `connections` to settle, and one to extend leases. Settlers

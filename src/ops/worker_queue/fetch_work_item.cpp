@@ -47,16 +47,16 @@ struct Stream {
     int32 lane;
     int16 slot;
     bool delayed;
-    bool one_session;
-    std::string_view session_id;  // of one_session
-    int64 last_due;               // the last row tried: the next page begins behind it
-    int64 last_id;
-    store::Candidates page;
-    int at;
-    int asked;  // the limit of the page: a shorter page is the last
-    int walked;
-    bool looked_at;  // the head was not locked
-    bool ended;
+    bool one_session = false;
+    std::string_view session_id = {};  // of one_session
+    int64 last_due = 0;                // the last row tried: the next page begins behind it
+    int64 last_id = 0;
+    store::Candidates page = {nullptr, 0};
+    int at = 0;
+    int asked = 0;  // the limit of the page: a shorter page is the last
+    int walked = 0;
+    bool looked_at = false;  // the head was not locked
+    bool ended = false;
 };
 
 enum class Claim { kUnknown, kOwn, kOpen, kForeign };
@@ -77,6 +77,7 @@ struct Search {
     pg::List<store::Leased> leased;
     int new_sessions;
     bool lost_one;  // another session was quicker
+    int page = kPage;
 
     bool wants_more() const { return leased.count < request.max_items; }
 
@@ -139,29 +140,26 @@ std::span<const std::optional<int64>> add_streams(Search* search, std::span<cons
         search->streams.add({.lane = heads.rows[i].key.lane,
                              .slot = heads.rows[i].key.slot,
                              .delayed = heads.rows[i].key.due != 0,
-                             .one_session = false,
-                             .session_id = {},
-                             .last_due = 0,
-                             .last_id = 0,
                              .page = {&heads.rows[i], 1},
-                             .at = 0,
-                             .asked = 1,
-                             .walked = 0,
-                             .looked_at = false,
-                             .ended = false});
+                             .asked = 1});
     }
     return empty_until;
 }
 
-void open_streams(Search* search) {
-    const auto tags = tag_lanes(search->request);
+// With those of sessions, if the caller takes them.
+pg::List<int32> lanes_of(const FetchRequest& request) {
     pg::List<int32> lanes;
-    for (const int32 lane : tags) {
+    for (const int32 lane : tag_lanes(request)) {
         lanes.add(lane);
-        if (search->request.owner) {
+        if (request.owner) {
             lanes.add(lane + 1);
         }
     }
+    return lanes;
+}
+
+void open_streams(Search* search) {
+    const auto lanes = lanes_of(search->request);
     if (lanes.count > 0) {
         (void)add_streams(search, lanes.span());
     }
@@ -215,15 +213,16 @@ bool has_head(Search* search, Stream* stream) {
         stream->ended = true;
         return false;
     }
-    stream->asked = kPage;
+    const int page = search->page;
+    stream->asked = page;
     stream->at = 0;
     stream->page =
         stream->one_session
             ? store::peek_session(search->tables, stream->session_id, stream->lane, stream->slot,
                                   stream->delayed, stream->last_due, stream->last_id, search->now,
-                                  kPage)
+                                  page)
             : store::peek_lane(search->tables, stream->lane, {&stream->slot, 1}, stream->delayed,
-                               stream->last_due, stream->last_id, *search->clock, kPage);
+                               stream->last_due, stream->last_id, *search->clock, page);
     stream->ended = stream->page.count == 0;
     return !stream->ended;
 }
@@ -353,11 +352,26 @@ void split_by_session(Search* search, Stream* stream) {
     }
 }
 
-void try_candidate(Search* search, Stream* stream) {
+// The stream's head, behind which the stream now stands.
+store::Candidate next_candidate(Stream* stream) {
     const store::Candidate candidate = stream->page.rows[stream->at++];
     stream->last_due = candidate.key.due;
     stream->last_id = candidate.key.id;
     stream->looked_at = false;
+    return candidate;
+}
+
+// The head's session is another owner's.
+void pass_foreign(Search* search, Stream* stream) {
+    if (stream->one_session) {
+        stream->ended = true;
+    } else if (++stream->walked == kMaxWalk) {
+        split_by_session(search, stream);
+    }
+}
+
+void try_candidate(Search* search, Stream* stream) {
+    const store::Candidate candidate = next_candidate(stream);
     if (!search->serves_tag(candidate.tag)) {
         return;  // another tag with the same hash
     }
@@ -372,11 +386,25 @@ void try_candidate(Search* search, Stream* stream) {
     KnownSession* session = known_session(search, *candidate.session_id);
     if (may_claim(*search, *session)) {
         try_session_row(search, candidate, session);
-    } else if (stream->one_session) {
-        stream->ended = true;
-    } else if (++stream->walked == kMaxWalk) {
-        split_by_session(search, stream);
+    } else {
+        pass_foreign(search, stream);
     }
+}
+
+// Whether the caller could get a row, if it were to take all that came before in the search.
+bool counts(Search* search, Stream* stream) {
+    const store::Candidate candidate = next_candidate(stream);
+    if (!search->serves_tag(candidate.tag) || !candidate.session_id) {
+        return search->serves_tag(candidate.tag);
+    }
+    KnownSession* session = known_session(search, *candidate.session_id);
+    if (!may_claim(*search, *session)) {
+        pass_foreign(search, stream);
+        return false;
+    }
+    search->new_sessions += session->claim == Claim::kOpen ? 1 : 0;
+    session->claim = Claim::kOwn;
+    return true;
 }
 
 // The common case: one lane, one slot, and nothing in the other ranges.
@@ -540,6 +568,19 @@ void take_from_all_lanes(Search* search) {
     }
 }
 
+Search search_of(store::Tables& tables, const FetchRequest& request, pg::Clock* clock) {
+    return {.tables = tables,
+            .request = request,
+            .clock = clock,
+            .slots = slots_of(tables, request.slots),
+            .now = clock->now(),
+            .streams = {},
+            .sessions = {},
+            .leased = {},
+            .new_sessions = 0,
+            .lost_one = false};
+}
+
 struct Fetched {
     store::LeasedRows leased;
     bool lost_one;
@@ -552,16 +593,7 @@ Fetched fetch_now(store::Tables& tables, const FetchRequest& request, pg::Clock*
         tables.hub.is_paused(store::Queue::kWorker)) {
         return {{nullptr, 0}, false};
     }
-    Search search{.tables = tables,
-                  .request = request,
-                  .clock = clock,
-                  .slots = slots_of(tables, request.slots),
-                  .now = clock->now(),
-                  .streams = {},
-                  .sessions = {},
-                  .leased = {},
-                  .new_sessions = 0,
-                  .lost_one = false};
+    Search search = search_of(tables, request, clock);
     take_from_head(&search);
     if (request.mode == core::TagMode::kAny) {
         take_from_all_lanes(&search);
@@ -604,14 +636,13 @@ store::LeasedRows fetch_work_items(store::Tables& tables, const FetchRequest& re
     return leased;
 }
 
-bool has_ready_work(store::Tables& tables, const FetchRequest& request, const pg::Clock& clock,
+bool has_ready_work(store::Tables& tables, const FetchRequest& request, pg::Clock* clock,
                     int threshold) {
     if (request.mode == core::TagMode::kNone ||
         !try_enter(tables, {.worker_queue = true, .sessions = request.owner.has_value()}) ||
         tables.hub.is_paused(store::Queue::kWorker)) {
         return false;
     }
-    const auto slots = slots_of(tables, request.slots);
     pg::List<int32> lanes;
     if (request.mode == core::TagMode::kAny) {
         for (const int32 lane : store::lanes_to_fetch(tables, -1, PG_INT32_MAX,
@@ -619,20 +650,24 @@ bool has_ready_work(store::Tables& tables, const FetchRequest& request, const pg
             lanes.add(lane);
         }
     } else {
-        for (const int32 lane : tag_lanes(request)) {
-            lanes.add(lane);
-            if (request.owner) {
-                lanes.add(lane + 1);
+        lanes = lanes_of(request);
+    }
+    Search search = search_of(tables, request, clock);
+    search.page = threshold;
+    // From the beginning: a stream without a page asks for its first one.
+    for (const int32 lane : lanes) {
+        for (const int16 slot : search.slots) {
+            for (const bool delayed : {false, true}) {
+                search.streams.add({.lane = lane, .slot = slot, .delayed = delayed});
             }
         }
     }
     int ready = 0;
-    for (const int32 lane : lanes) {
-        for (const bool delayed : {false, true}) {
-            if (ready < threshold) {
-                ready +=
-                    store::peek_lane(tables, lane, slots, delayed, 0, 0, clock, threshold).count;
-            }
+    // Streams of sessions are added meanwhile.
+    for (int i = 0; i < search.streams.count && ready < threshold; ++i) {
+        while (ready < threshold && has_head(&search, &search.streams.items[i])) {
+            ready += counts(&search, &search.streams.items[i]) ? 1 : 0;
+            CHECK_FOR_INTERRUPTS();
         }
     }
     return ready >= threshold;

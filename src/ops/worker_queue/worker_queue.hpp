@@ -61,9 +61,9 @@ struct FetchRequest {
 store::LeasedRows fetch_work_items(store::Tables& tables, const FetchRequest& request,
                                    pg::Clock* clock);
 
-// Whether at least so many rows are free that the request could get, apart from sessions of others.
+// Whether at least so many rows are free that the request could get, its new sessions included.
 // Changes and holds nothing. If it serves every tag, it looks at the first lanes only.
-bool has_ready_work(store::Tables& tables, const FetchRequest& request, const pg::Clock& clock,
+bool has_ready_work(store::Tables& tables, const FetchRequest& request, pg::Clock* clock,
                     int threshold);
 
 // Whether the row that a token leads to may have a session: its lane is odd then.
