@@ -284,6 +284,22 @@ TEST_F(Citus, WaitsEndWithAMove) {
     }
 }
 
+// SO-17: who listens is told, too.
+TEST_F(Citus, ListenersAreToldOfAMove) {
+    nodes.make_app();
+    Conn conn = nodes.first.connect();
+    conn.exec("ALTER SYSTEM SET belay.notify = on");
+    conn.exec("SELECT pg_reload_conf()");
+    Conn listener = nodes.first.connect();
+    listener.exec("LISTEN \"belay.app\"");
+    conn.exec(enqueue("0"));
+    ASSERT_EQ(notification(listener, "worker"), "worker");
+    nodes.move(nodes.second, "block_writes");
+    EXPECT_EQ(notification(listener, "moved"), "moved");
+    conn.exec("ALTER SYSTEM RESET belay.notify");
+    conn.exec("SELECT pg_reload_conf()");
+}
+
 // SO-40: rights that are given on the coordinator hold on every node, before and after it is
 // distributed.
 TEST_F(Citus, GrantsReachAllNodes) {
