@@ -17,6 +17,7 @@ std::optional<Place> place_of(const char* hub);
 
 // Raises QB017 for a hub that has a place.
 [[noreturn]] void raise_elsewhere(const char* hub);
+[[noreturn]] void raise_elsewhere(const char* hub, const Place& place);
 [[noreturn]] void raise_unknown_hub(const char* hub);
 
 // Writes a place, or a new one; takes it away. False: there was none. With the rights of the
