@@ -548,6 +548,7 @@ void free_all_plans() {
 
 void refresh_hub(const Hub& hub) {
     if (hub.stale && find_hub(hub.schema) == nullptr) {
+        raise_if_brought_back(NameStr(hub.name));
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
                         errmsg("hub \"%s\" was dropped meanwhile", NameStr(hub.name))));
     }

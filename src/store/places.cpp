@@ -122,6 +122,14 @@ void raise_elsewhere(const char* hub) {
     raise_elsewhere(hub, *place);
 }
 
+void raise_if_brought_back(const char* hub) {
+    constexpr int32 kCoordinator = 0;
+    const bool is_node = own_group().value_or(kCoordinator) != kCoordinator;
+    if (const auto place = is_node ? place_of_group(kCoordinator) : std::nullopt) {
+        raise_elsewhere(hub, *place);
+    }
+}
+
 void raise_unknown_hub(const char* hub) {
     pg::raise(pg::kNotFound, psprintf("hub \"%s\" does not exist", hub),
               pg::Facts("unknown_hub").add("hub", hub),
