@@ -224,6 +224,11 @@ BELAY_FUNCTION(belay_live_leases) {
     PG_RETURN_INT64(ops::live_leases(entry::required_name(fcinfo, 0, "p_name")));
 }
 
+BELAY_FUNCTION(belay_hold_shards) {
+    ops::hold_shards(entry::required_name(fcinfo, 0, "p_name"));
+    PG_RETURN_VOID();
+}
+
 BELAY_FUNCTION(belay_hub_rows) {
     const auto answer = entry::answer_rows(fcinfo);
     ops::list_hubs(

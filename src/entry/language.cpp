@@ -3,6 +3,7 @@
 // Calls    the verb of the function, as the hub's owner
 // Must not run before the function's signature is the verb's own: arguments reach C++ unchecked.
 #include "entry/call.hpp"
+#include "ops/absent_hub.hpp"
 #include "pg/boundary.hpp"
 #include "pg/faults.hpp"
 #include "pg/scopes.hpp"
@@ -149,10 +150,7 @@ void check_home(HeapTuple function) {
     const auto* form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(function));
     const Oid relation = store::hub_relation(form->pronamespace);
     if (!OidIsValid(relation)) {
-        ereport(ERROR,
-                (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
-                 errmsg("schema \"%s\" is not a hub", get_namespace_name(form->pronamespace)),
-                 errhint("Make hubs with belay.create_hub.")));
+        ops::raise_absent_hub(form->pronamespace);
     }
     HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
     if (!HeapTupleIsValid(row)) {
@@ -227,8 +225,7 @@ void pass_boundary_faults() {
 const store::Hub& hub_of(const Site& site) {
     const store::Hub* hub = store::find_hub(site.schema);
     if (hub == nullptr) {
-        ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
-                        errmsg("the schema of this function is not a hub")));
+        ops::raise_absent_hub(site.schema);
     }
     if (site.verb->access != Access::kWrite) {
         return *hub;

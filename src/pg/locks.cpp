@@ -125,6 +125,11 @@ bool hold_placements(uint32 colocation, bool wait) {
     return LockAcquire(&tag, ShareLock, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
 }
 
+bool hold_placements_alone(uint32 colocation, bool wait) {
+    const LOCKTAG tag = tag_of_placements(colocation);
+    return LockAcquire(&tag, ExclusiveLock, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
+}
+
 bool are_placements_free(uint32 colocation) {
     const LOCKTAG tag = tag_of_placements(colocation);
     int holders = 0;

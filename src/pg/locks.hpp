@@ -65,7 +65,9 @@ bool try_lock_all_instances(Oid hub);
 // shared, as its own writers take it.
 bool hold_placements(uint32 colocation, bool wait);
 bool holds_placements(uint32 colocation);
-// Whether it could be had now. Takes nothing.
+// The same lock as Citus takes it.
+bool hold_placements_alone(uint32 colocation, bool wait);
+// Whether it could be had now, shared. Takes nothing.
 bool are_placements_free(uint32 colocation);
 
 }  // namespace belay::pg

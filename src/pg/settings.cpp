@@ -117,7 +117,7 @@ void define_settings_from_m() {
         &settings.node_addresses, "", PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     DefineCustomBoolVariable(
         "belay.notify", "Lets the background worker send a NOTIFY when work may be ready.",
-        "Channel belay.<hub>, payload orchestrator or worker; off the transaction that enqueues.",
+        "Channel belay.<hub>, payload the queue, or moved; off the transaction that enqueues.",
         &settings.notify, false, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     DefineCustomStringVariable(
         "belay.now", "Time of the calls of this transaction, for tests; use SET LOCAL.",

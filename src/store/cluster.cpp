@@ -7,6 +7,7 @@
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
 #include "pg/scopes.hpp"
+#include "pg/subtransaction.hpp"
 #include "store/plan.hpp"
 #include "store/shards.hpp"
 
@@ -161,10 +162,14 @@ const char* library_of_node(const Node& node) {
     return version != nullptr && *version == '\0' ? nullptr : version;
 }
 
-void hold_writers_there(const Hub& hub) {
-    run_once(psprintf("SELECT pg_catalog.lock_shard_metadata(%d, ARRAY[" INT64_FORMAT
-                      "]::pg_catalog.int8[]) FROM %s.belay_hub",
-                      ExclusiveLock, hub.shards->shards[0].id, hub.quoted_name));
+void hold_shards_there(const Hub& hub) {
+    // In a subtransaction, because Citus opens a transaction on the node for a SELECT only in what
+    // looks like a transaction block to it; without one the locks would be gone at once.
+    (void)pg::keep_if([&hub] {
+        run_once(psprintf("SELECT belay.hold_shards(%s) FROM %s.belay_hub",
+                          quote_literal_cstr(NameStr(hub.name)), hub.quoted_name));
+        return true;
+    });
 }
 
 HubThere read_hub_there(const Hub& hub) {

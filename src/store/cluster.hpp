@@ -38,8 +38,8 @@ const char* library_of_node(const Node& node);
 
 // Of a hub that Citus has distributed, on the coordinator; inside with_spi, with Citus at work.
 // Citus runs both on the node that has the hub.
-// Calls that write wait from here on, and those that have begun have ended.
-void hold_writers_there(const Hub& hub);
+// Calls wait from here on, and those that have begun have ended.
+void hold_shards_there(const Hub& hub);
 // What only that node knows, and drop_hub has to.
 struct HubThere {
     int64 live_leases;

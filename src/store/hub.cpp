@@ -447,26 +447,35 @@ const Hub* read_hub(Oid schema, bool lenient) {
         return hub;
     }
     doom_dropped();
-    const Oid relation = hub_relation(schema);
-    if (!OidIsValid(relation)) {
-        return nullptr;
-    }
-    const Distribution distribution = find_shards(schema);
-    if (distribution.spread == Spread::kOdd) {
-        if (lenient) {
+    for (bool waited = false;; waited = true) {
+        const Oid relation = hub_relation(schema);
+        if (!OidIsValid(relation)) {
             return nullptr;
         }
-        raise_odd(schema);
-    }
-    if (hub == nullptr) {
-        bool found = false;
-        hub = static_cast<Hub*>(hash_search(hubs, &schema, HASH_ENTER, &found));
-        *hub = Hub{};
-        hub->schema = schema;
-        hub->stale = true;
-    }
-    if (load(hub, relation, distribution.shards)) {
-        return hub;
+        const Distribution distribution = find_shards(schema);
+        if (distribution.spread == Spread::kOdd) {
+            if (lenient) {
+                return nullptr;
+            }
+            raise_odd(schema);
+        }
+        if (hub == nullptr) {
+            bool found = false;
+            hub = static_cast<Hub*>(hash_search(hubs, &schema, HASH_ENTER, &found));
+            *hub = Hub{};
+            hub->schema = schema;
+            hub->stale = true;
+        }
+        if (load(hub, relation, distribution.shards)) {
+            return hub;
+        }
+        if (waited) {
+            break;
+        }
+        // Where its tables are may have changed while this call waited for one of them. Citus drops
+        // shards in one transaction and shells in another: that one must have ended, too.
+        LockRelationOid(relation, AccessShareLock);
+        UnlockRelationOid(relation, AccessShareLock);
     }
     if (!lenient && OidIsValid(hub_relation(schema))) {
         ereport(ERROR,
@@ -539,6 +548,7 @@ void free_all_plans() {
 
 void refresh_hub(const Hub& hub) {
     if (hub.stale && find_hub(hub.schema) == nullptr) {
+        raise_if_brought_back(NameStr(hub.name));
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
                         errmsg("hub \"%s\" was dropped meanwhile", NameStr(hub.name))));
     }

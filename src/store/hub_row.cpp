@@ -9,6 +9,7 @@
 
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
+#include "pg/subtransaction.hpp"
 #include "store/grants.hpp"
 #include "store/shards.hpp"
 #include "store/statements.hpp"
@@ -261,23 +262,49 @@ void lock_hub_row(const Hub& hub) {
     run(hub, kLockRow).release();
 }
 
-void lock_whole_hub(const Hub& hub) {
-    pg::as_role(hub.owner, [&hub] { pg::with_spi([&hub] { lock_hub_row(hub); }); });
-    // Those by which calls enter come first, in their order.
+namespace {
+
+// Those by which calls enter come first, in their order.
+void lock_tables_of(const Hub& hub, LOCKMODE mode) {
     for (const Oid table :
          {hub.relations.worker_queue, hub.relations.orchestrator_queue,
           hub.relations.instance_locks, hub.relations.sessions, hub.relations.intent_queue,
           hub.relations.slot_owners, hub.relations.tasks}) {
         if (OidIsValid(table)) {  // a hub of which a table was dropped by hand can be moved, too
-            LockRelationOid(table, ExclusiveLock);
+            LockRelationOid(table, mode);
         }
     }
     for (const auto& relation : hub_relations(hub.api)) {
         const Oid id =
             relation.kind == RELKIND_RELATION ? relation_named(hub, relation.name) : InvalidOid;
-        if (OidIsValid(id) && id != hub.relations.belay_hub) {  // its row is held
-            LockRelationOid(id, ExclusiveLock);
+        if (OidIsValid(id) && id != hub.relations.belay_hub) {
+            LockRelationOid(id, mode);
         }
+    }
+}
+
+}  // namespace
+
+void lock_whole_hub(const Hub& hub) {
+    pg::as_role(hub.owner, [&hub] { pg::with_spi([&hub] { lock_hub_row(hub); }); });
+    lock_tables_of(hub, ExclusiveLock);
+}
+
+void lock_whole_hub_from_readers(const Hub& hub) {
+    constexpr int kMostTries = 20;
+    for (int tries = 1;; ++tries) {
+        const auto end = pg::try_in_subtransaction([&hub] {
+            LockRelationOid(hub.relations.belay_hub, AccessExclusiveLock);
+            lock_tables_of(hub, AccessExclusiveLock);
+            return true;
+        });
+        if (end.error == nullptr) {
+            return;
+        }
+        if (end.error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED || tries == kMostTries) {
+            ReThrowError(end.error);
+        }
+        FreeErrorData(end.error);
     }
 }
 

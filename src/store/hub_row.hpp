@@ -16,6 +16,9 @@ void lock_hub_row(const Hub& hub);
 // Holds the hub against all calls that change or lock rows until the transaction ends: the hub row,
 // then every table. Waits for those that have begun.
 void lock_whole_hub(const Hub& hub);
+// The same against all who look at its tables, too. Calls that then wait for it can hold tables
+// that it waits for: it lets go of everything and begins again.
+void lock_whole_hub_from_readers(const Hub& hub);
 
 // The hub's place has changed: all sessions look again, and those that wait for work return.
 void announce_place(const Hub& hub);

@@ -103,6 +103,15 @@ std::optional<Place> place_of(const char* hub) {
     return OidIsValid(schema) ? place_by_citus(schema) : recorded;
 }
 
+void raise_elsewhere(const char* hub, const Place& place) {
+    pg::raise(pg::kElsewhere, psprintf("hub \"%s\" is on %s:%d", hub, place.host, place.port),
+              pg::Facts("elsewhere")
+                  .add("hub", hub)
+                  .add("host", place.host)
+                  .add("port", int64{place.port}),
+              "Connect there, or ask belay.hub_location.");
+}
+
 void raise_elsewhere(const char* hub) {
     const auto place = place_of(hub);
     if (!place) {
@@ -110,12 +119,15 @@ void raise_elsewhere(const char* hub) {
                 (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                  errmsg("the place of hub \"%s\" has just changed", hub), errhint("Call again.")));
     }
-    pg::raise(pg::kElsewhere, psprintf("hub \"%s\" is on %s:%d", hub, place->host, place->port),
-              pg::Facts("elsewhere")
-                  .add("hub", hub)
-                  .add("host", place->host)
-                  .add("port", int64{place->port}),
-              "Connect there, or ask belay.hub_location.");
+    raise_elsewhere(hub, *place);
+}
+
+void raise_if_brought_back(const char* hub) {
+    constexpr int32 kCoordinator = 0;
+    const bool is_node = own_group().value_or(kCoordinator) != kCoordinator;
+    if (const auto place = is_node ? place_of_group(kCoordinator) : std::nullopt) {
+        raise_elsewhere(hub, *place);
+    }
 }
 
 void raise_unknown_hub(const char* hub) {

@@ -17,7 +17,11 @@ std::optional<Place> place_of(const char* hub);
 
 // Raises QB017 for a hub that has a place.
 [[noreturn]] void raise_elsewhere(const char* hub);
+[[noreturn]] void raise_elsewhere(const char* hub, const Place& place);
 [[noreturn]] void raise_unknown_hub(const char* hub);
+// Of a hub that is not here any more: raises QB017 on a node of Citus that is not the coordinator,
+// which has the hub, or knows.
+void raise_if_brought_back(const char* hub);
 
 // Writes a place, or a new one; takes it away. False: there was none. With the rights of the
 // extension's owner: the caller has checked who may.

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 
+#include "pg/clock.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
 #include "pg/locks.hpp"
 #include "pg/scopes.hpp"
+#include "pg/subtransaction.hpp"
 #include "pg/settings.hpp"
 #include "store/hub_row.hpp"
 #include "store/plan.hpp"
@@ -479,6 +481,65 @@ bool lock_shards(const Hub& hub) {
 
 bool holds_shards(const Hub& hub) {
     return pg::holds_placements(hub.shards->colocation);
+}
+
+namespace {
+
+constexpr int64 kPollMs = 2;
+
+// Whether take() comes to succeed within that time. It must not wait.
+template <typename Take>
+bool poll_for(int64 limit_ms, Take take) {
+    for (const int64 end = pg::monotonic_ms() + limit_ms;;) {
+        if (take()) {
+            return true;
+        }
+        if (pg::monotonic_ms() >= end) {
+            return false;
+        }
+        CHECK_FOR_INTERRUPTS();
+        pg_usleep(kPollMs * 1000);
+    }
+}
+
+// All or nothing. Calls that have begun to write and wait for other tables cannot continue while
+// the lock on the place is held: so not for long.
+bool try_hold_shards(const Hub& hub) {
+    constexpr int64 kPatienceMs = 200;
+    const uint32 colocation = hub.shards->colocation;
+    if (!poll_for(kPatienceMs,
+                  [colocation] { return pg::hold_placements_alone(colocation, false); })) {
+        // Others hold it by turns.
+        (void)pg::hold_placements_alone(colocation, true);
+    }
+    for (const Shard& shard :
+         std::span(hub.shards->shards, static_cast<std::size_t>(hub.shards->count))) {
+        if (!poll_for(kPatienceMs, [&shard] {
+                return ConditionalLockRelationOid(shard.relation, AccessExclusiveLock);
+            })) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+void hold_shards_alone(const Hub& hub) {
+    constexpr int64 kPauseMs = 50;
+    constexpr int64 kLimitMs = 30000;
+    if (hub.shards == nullptr || !hub.shards->here) {
+        raise_elsewhere(NameStr(hub.name));
+    }
+    const int64 end = pg::monotonic_ms() + kLimitMs;
+    while (!pg::keep_if([&hub] { return try_hold_shards(hub); })) {
+        if (pg::monotonic_ms() >= end) {
+            ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+                            errmsg("hub \"%s\" is in use", NameStr(hub.name)),
+                            errhint("Call again when transactions that use it have ended.")));
+        }
+        pg_usleep(kPauseMs * 1000);
+    }
 }
 
 }  // namespace belay::store

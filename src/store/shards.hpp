@@ -68,6 +68,12 @@ struct ShardSize {
 // The shards of all hubs that this node has from Citus.
 std::span<const ShardSize> shard_sizes();
 
+// Holds the hub, which this node has, against calls that write and those that read, for the
+// transaction. Citus takes all sessions of a node for one when it looks for deadlocks: it would
+// cancel a transaction that waits for one of them while another waits for the transaction. So this
+// waits for tables without standing in the way of others, for up to half a minute. Raises 55P03.
+void hold_shards_alone(const Hub& hub);
+
 // Makes the sequences that the hub lacks on this node: Citus moves rows only. Inside with_spi, as
 // the hub's owner.
 void make_sequences(const Hub& hub);

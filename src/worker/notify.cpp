@@ -1,6 +1,6 @@
-// notify.cpp — notify listeners of work, off the transactions that enqueue it.
+// notify.cpp — notify listeners of work, off the transactions that enqueue it, and of moves.
 //
-// Calls    wakeups::advance_queue, Async_Notify
+// Calls    wakeups::advance_queue, store::find_hub, Async_Notify
 // Touches  nothing but PostgreSQL's own notification queue
 // Must not be called inside a transaction: it runs one of its own if there is something to notify
 // about.
@@ -10,7 +10,9 @@
 
 #include "core/time.hpp"
 #include "pg/clock.hpp"
+#include "pg/list.hpp"
 #include "shmem/wakeups/wakeups.hpp"
+#include "store/hub.hpp"
 #include "worker/duties.hpp"
 
 namespace belay::worker {
@@ -46,6 +48,7 @@ constexpr struct {
 
 struct News {
     std::span<const Oid> hubs;
+    bool can_move;  // Citus has distributed one of them: nothing reports that it leaves
 };
 
 // The channel's name is that of the hub, cut to what a channel may have.
@@ -59,10 +62,47 @@ const char* listen_channel(Oid schema) {
     return name;
 }
 
+// The hubs whose listeners have been notified.
+std::span<const Oid> told_hubs() {
+    pg::List<Oid> schemas;
+    HASH_SEQ_STATUS scan;
+    hash_seq_init(&scan, table());
+    while (const auto* entry = static_cast<Told*>(hash_seq_search(&scan))) {
+        if (entry->channel.topic == kQueues[0].topic) {
+            schemas.add(entry->channel.hub);
+        }
+    }
+    return schemas.span();
+}
+
+// Who listens to a hub that has gone to another server has to listen there.
+void notify_of_moves() {
+    for (const Oid schema : told_hubs()) {
+        const store::Hub* left = store::find_hub_left_here(schema);
+        if (left != nullptr && !left->elsewhere) {
+            continue;
+        }
+        const char* name = left == nullptr ? nullptr : listen_channel(schema);
+        if (name != nullptr) {
+            Async_Notify(name, "moved");
+        }
+        for (const auto& queue : kQueues) {
+            const wakeups::Channel channel = wakeups::channel_of(schema, queue.topic);
+            (void)hash_search(table(), &channel, HASH_REMOVE, nullptr);
+        }
+    }
+}
+
 void notify(void* context) {
-    const auto* news = static_cast<News*>(context);
+    auto* news = static_cast<News*>(context);
     const int64 now = pg::server_now_ms();
+    notify_of_moves();
     for (const Oid schema : news->hubs) {
+        const store::Hub* hub = store::find_hub(schema, true);
+        if (hub == nullptr) {
+            continue;
+        }
+        news->can_move = news->can_move || hub->shards != nullptr;
         for (const auto& queue : kQueues) {
             const wakeups::Channel channel = wakeups::channel_of(schema, queue.topic);
             const uint64 version = wakeups::advance_queue(channel, now);
@@ -82,7 +122,7 @@ void notify(void* context) {
 }  // namespace
 
 int64 send_notifications(std::span<const Oid> hubs) {
-    News news{hubs};
+    News news{hubs, false};
     // What was notified of hubs that are gone is forgotten with all the rest, now and then.
     constexpr long kSpare = 64;
     const bool full = hash_get_num_entries(table()) > static_cast<long>(hubs.size()) * 4 + kSpare;
@@ -96,7 +136,9 @@ int64 send_notifications(std::span<const Oid> hubs) {
             next = std::min(next, wakeups::next_due(wakeups::channel_of(schema, queue.topic)));
         }
     }
-    return next == core::kNever ? next : std::max<int64>(1, next - pg::server_now_ms());
+    constexpr int64 kLookAtPlaceMs = 500;
+    const int64 look = news.can_move ? kLookAtPlaceMs : core::kNever;
+    return next == core::kNever ? look : std::clamp<int64>(next - pg::server_now_ms(), 1, look);
 }
 
 }  // namespace belay::worker

@@ -284,6 +284,22 @@ TEST_F(Citus, WaitsEndWithAMove) {
     }
 }
 
+// SO-17: who listens is told, too.
+TEST_F(Citus, ListenersAreToldOfAMove) {
+    nodes.make_app();
+    Conn conn = nodes.first.connect();
+    conn.exec("ALTER SYSTEM SET belay.notify = on");
+    conn.exec("SELECT pg_reload_conf()");
+    Conn listener = nodes.first.connect();
+    listener.exec("LISTEN \"belay.app\"");
+    conn.exec(enqueue("0"));
+    ASSERT_EQ(notification(listener, "worker"), "worker");
+    nodes.move(nodes.second, "block_writes");
+    EXPECT_EQ(notification(listener, "moved"), "moved");
+    conn.exec("ALTER SYSTEM RESET belay.notify");
+    conn.exec("SELECT pg_reload_conf()");
+}
+
 // SO-40: rights that are given on the coordinator hold on every node, before and after it is
 // distributed.
 TEST_F(Citus, GrantsReachAllNodes) {
@@ -326,6 +342,32 @@ TEST_F(Citus, ComesBack) {
     EXPECT_EQ(nodes.first.connect().value("SELECT to_regnamespace('app') IS NULL"), "t");
 }
 
+// SO-41: from the first table that is copied to the end no call reads or writes on the node.
+TEST_F(Citus, ReturnsHoldCallsOff) {
+    nodes.make_app();
+    nodes.first.connect().exec(enqueue("0"));
+    Conn conn = nodes.coordinator.connect();
+    conn.exec("SET citus.enable_ddl_propagation = off");
+    // The return comes to this table late, and only on the coordinator.
+    conn.exec("BEGIN; ALTER TABLE app.worker_queue SET (fillfactor = 90)");
+    Waiting back(nodes.coordinator.connect());
+    back.send("SELECT belay.undistribute_hub('app'), 'done'");
+    Conn watch = nodes.coordinator.connect();
+    ASSERT_TRUE(becomes(watch,
+                        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE "
+                        "'SELECT belay.undistribute%' AND wait_event_type = 'Lock'",
+                        "1"));
+    Conn here = nodes.first.connect();
+    EXPECT_EQ(here.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = "
+                         "8 AND mode = 'ExclusiveLock' AND granted"),
+              "1");
+    here.exec("SET lock_timeout = 100");
+    EXPECT_EQ(here.error_of(enqueue("lost")), "55P03");
+    conn.exec("ROLLBACK");
+    EXPECT_EQ(back.answer(), " done");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM app.worker_queue"), "1");
+}
+
 // SO-44: of a schema that was there before the hub, its own tables stay.
 TEST_F(Citus, AdoptedSchemasKeepTheirTables) {
     Conn conn = nodes.coordinator.connect();
@@ -338,6 +380,56 @@ TEST_F(Citus, AdoptedSchemasKeepTheirTables) {
     EXPECT_EQ(conn.value("SELECT count(*) FROM belay.hubs"), "0");
     EXPECT_EQ(conn.value("SELECT count(*) FROM app.orders"), "1");
     conn.exec("DROP SCHEMA app CASCADE");
+}
+
+const std::string kDistributionWaits =
+    "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT belay.distribute%' AND "
+    "wait_event_type = 'Lock'";
+
+// SO-41: a call that looks at a table and then writes to it, as duties do, does not end in a
+// deadlock with a distribution that has begun in between.
+TEST_F(Citus, DistributionsWaitForReaders) {
+    Conn conn = nodes.coordinator.connect();
+    conn.exec("SELECT belay.create_hub('app')");
+    Conn reader = nodes.coordinator.connect();
+    reader.exec("BEGIN; SELECT count(*) FROM app.stat_minutes");
+    Waiting distribution(nodes.coordinator.connect());
+    distribution.send("SELECT belay.distribute_hub('app', " + nodes.first.place() + "), 'done'");
+    ASSERT_TRUE(becomes(conn, kDistributionWaits, "1"));
+    EXPECT_EQ(reader.error_of("LOCK TABLE app.stat_minutes IN ROW EXCLUSIVE MODE"), "");
+    reader.exec("COMMIT");
+    EXPECT_EQ(distribution.answer(), " done");
+}
+
+// SO-41: where calls and a distribution wait for each other, the distribution begins again.
+TEST_F(Citus, DistributionsGiveWay) {
+    Conn conn = nodes.coordinator.connect();
+    conn.exec("SELECT belay.create_hub('app')");
+    Conn reader = nodes.coordinator.connect();
+    reader.exec("SET deadlock_timeout = '5 min'; BEGIN; SELECT count(*) FROM app.stat_minutes");
+    Waiting distribution(nodes.coordinator.connect());
+    distribution.conn.exec("SET deadlock_timeout = '10 s'");  // not before the reader waits
+    distribution.send("SELECT belay.distribute_hub('app', " + nodes.first.place() + "), 'done'");
+    ASSERT_TRUE(becomes(conn, kDistributionWaits, "1"));
+    EXPECT_EQ(reader.error_of("SELECT count(*) FROM app.worker_queue"), "");
+    reader.exec("COMMIT");
+    EXPECT_EQ(distribution.answer(), " done");
+}
+
+// SO-11: where a hub was before it came back, calls name the coordinator.
+TEST_F(Citus, FormerNodesNameTheCoordinator) {
+    nodes.make_app();
+    Conn before = nodes.first.connect();
+    before.exec(enqueue("0"));
+    nodes.bring_back("app");
+    Conn after = nodes.first.connect();
+    for (Conn* conn : {&before, &after}) {
+        EXPECT_EQ(conn->error_of(enqueue("1")), "QB017");
+        const std::string message = PQerrorMessage(conn->raw());
+        EXPECT_NE(message.find("\"host\":\"" + nodes.coordinator.host + "\""), std::string::npos)
+            << message;
+    }
+    EXPECT_EQ(Follower(nodes).run(kFetch), "0");
 }
 
 // SO-0: with schema-based sharding a new hub is local, and leaves nothing on other nodes.

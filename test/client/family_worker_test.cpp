@@ -385,7 +385,7 @@ TEST_F(ClientFamilyMoves, AWorkerFollows) {
         work.done(task);
         return completed();
     });
-    Running running(worker);
+    Running running(worker, &turnstile);
     first->connect().exec(send("fam_000", 10) + "; " + send("fam_002", 10));
     second->connect().exec(send("fam_001", 10) + "; " + send("fam_003", 10));
     ASSERT_TRUE(wait_until([&] { return work.completed() == 40; })) << work.errors();
@@ -446,7 +446,7 @@ TEST_F(ClientFamilyMoves, AServerThatIsAwayDoesNotStopTheOther) {
         work.done(task);
         return completed();
     });
-    Running running(worker);
+    Running running(worker, &turnstile);
     second->connect().exec(send("fam_001", 2, "slow"));
     ASSERT_TRUE(wait_until([&] { return turnstile.arrived() == 2; }));
     second->stop();

@@ -40,21 +40,6 @@ inline bool wait_for_stop(const std::stop_token& stop) {
     return wait_until([&] { return stop.stop_requested(); });
 }
 
-// Runs a worker or dispatcher in a thread, for as long as the object lives.
-template <typename Loop>
-struct Running {
-    explicit Running(Loop& loop) : loop(loop), thread([&loop] { loop.run(); }) {}
-    ~Running() { end(); }
-    void end() {
-        loop.stop();
-        if (thread.joinable()) {
-            thread.join();
-        }
-    }
-    Loop& loop;
-    std::thread thread;
-};
-
 // Lets so many runs of handlers pass, in this process and in those that it forks; the others wait
 // until more may. Work that has to last for as long as a test disturbs it passes one.
 class Turnstile {
@@ -86,6 +71,29 @@ class Turnstile {
         std::atomic<int> limit = 0;
     };
     Shared* shared_;
+};
+
+// Runs a worker or dispatcher in a thread, for as long as the object lives. At its end handlers
+// that wait at the turnstile may pass: a test whose assertion fails does not open it.
+template <typename Loop>
+struct Running {
+    explicit Running(Loop& loop, Turnstile* turnstile = nullptr)
+        : loop(loop), turnstile(turnstile), thread([&loop] { loop.run(); }) {}
+    ~Running() {
+        if (turnstile != nullptr) {
+            turnstile->open();
+        }
+        end();
+    }
+    void end() {
+        loop.stop();
+        if (thread.joinable()) {
+            thread.join();
+        }
+    }
+    Loop& loop;
+    Turnstile* turnstile;
+    std::thread thread;
 };
 
 // A table `effects`, whose first writer loses its connection during the COMMIT: before the server

@@ -640,7 +640,7 @@ TEST_F(ClientWorker, ARestartLosesNothing) {
         std::this_thread::sleep_for(Milliseconds(5));
         return completed();
     });
-    Running running(worker);
+    Running running(worker, &turnstile);
     restart_in_the_middle(turnstile, count);
     ASSERT_TRUE(wait_until([&] { return queued() == 0; }));
     running.end();

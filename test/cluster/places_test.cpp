@@ -106,6 +106,21 @@ TEST(Places, WaitsEnd) {
     EXPECT_EQ(result.answer(), "QB017");
 }
 
+// SO-17: who listens is told, too, also when the hub goes for the second time.
+TEST(Places, ListenersAreTold) {
+    Cluster cluster({.preload = true, .conf = {"belay.notify = on"}});
+    Conn conn = cluster.connect();
+    Conn listener = cluster.connect();
+    listener.exec("LISTEN \"belay.app\"");
+    make_hub(conn);
+    for (int i = 0; i < 2; ++i) {
+        ASSERT_EQ(notification(listener, "queue:*"), "queue:*");
+        conn.exec("SELECT belay.set_hub_place('app', 'other', 5432)");
+        EXPECT_EQ(notification(listener, "moved"), "moved");
+        conn.exec("SELECT belay.remove_hub_place('app')");
+    }
+}
+
 // The background worker leaves a hub alone that is elsewhere, without an error.
 TEST(Places, DutiesRest) {
     Cluster cluster({.preload = true, .conf = {"belay.reconcile_interval = 20ms"}});

@@ -613,35 +613,19 @@ TEST(Notify, TheWorkerTellsListeners) {
     Conn listener = cluster.connect();
     listener.exec("LISTEN \"belay.app\"");
     conn.exec("SELECT belay.create_hub('app')");
-    // Payload of the next notification, or "" if none comes.
-    const auto next = [&listener](int ms) {
-        for (int i = 0; i < ms / 10; ++i) {
-            PQconsumeInput(listener.raw());
-            if (PGnotify* notification = PQnotifies(listener.raw())) {
-                const std::string payload = notification->extra;
-                PQfreemem(notification);
-                return payload;
-            }
-            std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        }
-        return std::string();
-    };
     // When the worker meets the hub it says everything, this last.
-    for (std::string payload; payload != "queue:*";) {
-        payload = next(kLong);
-        ASSERT_NE(payload, "");
-    }
+    ASSERT_EQ(notification(listener, "queue:*"), "queue:*");
     conn.exec(enqueue());
-    EXPECT_EQ(next(kLong), "worker");
+    EXPECT_EQ(next_notification(listener), "worker");
     conn.exec("SELECT app.start_orchestration('O')");
-    EXPECT_EQ(next(kLong), "orchestrator");
+    EXPECT_EQ(next_notification(listener), "orchestrator");
     conn.exec(R"(SELECT app.enqueue_worker_items('[{"work_item":)" + kItem +
               R"(,"delay_ms":1500}]'))");
-    EXPECT_EQ(next(kLong), "worker");
+    EXPECT_EQ(next_notification(listener), "worker");
     // A lease that ends: it is counted, though no session waits and no session has taken the item
     // over.
     conn.exec("SELECT * FROM app.fetch_work_item(500)");
-    EXPECT_EQ(next(kLong), "worker");
+    EXPECT_EQ(next_notification(listener), "worker");
     EXPECT_EQ(conn.value("SELECT expired FROM belay.pg_stat_belay_queue "
                          "WHERE hub = 'app' AND queue = 'worker'"),
               "1");

@@ -74,6 +74,29 @@ inline void until_asleep(Conn* conn, int count) {
     FAIL() << "not all sessions wait";
 }
 
+// Payload of the next notification to a session that listens; "" if none comes.
+inline std::string next_notification(Conn& listener, int ms = kLong) {
+    for (int i = 0; i < ms / 10; ++i) {
+        PQconsumeInput(listener.raw());
+        if (PGnotify* notification = PQnotifies(listener.raw())) {
+            const std::string payload = notification->extra;
+            PQfreemem(notification);
+            return payload;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return "";
+}
+
+// The next one that is this; "" if none comes.
+inline std::string notification(Conn& listener, const std::string& wanted) {
+    std::string payload;
+    do {
+        payload = next_notification(listener);
+    } while (payload != wanted && !payload.empty());
+    return payload;
+}
+
 // New sessions that sleep in a wait, once all of them do.
 inline std::vector<std::unique_ptr<Waiting>> sleepers(Cluster* cluster, Conn* conn, int count,
                                                       const std::string& sql) {

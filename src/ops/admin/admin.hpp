@@ -97,6 +97,9 @@ void drop_hub(const char* name, bool force);
 // How many leases of a hub that is here are live. For its owner.
 int64 live_leases(const char* name);
 
+// Holds a hub that Citus has put on this node against all calls. For its owner.
+void hold_shards(const char* name);
+
 // Brings a hub to the version of this library. Running it again does no harm.
 void upgrade_hub(const char* name, LevelsOf levels_of);
 

@@ -1,6 +1,6 @@
 // distribute_hub.cpp — hubs on Citus: put one on a node, move it while it works, bring it back.
 //
-// Calls    functions of Citus; store::lock_whole_hub, store::run_hub_objects
+// Calls    functions of Citus; store::lock_whole_hub_from_readers, store::run_hub_objects
 // Touches  the hub's schema on all nodes; the catalogs of Citus
 // Locks    the hub's name; of a hub that is here all tables; what Citus locks
 // Raises   QB002 unknown hub, QB006 bad argument, QB017, 42501; 0A000 without Citus or not on its
@@ -180,7 +180,7 @@ void distribute_hub(const char* name, const char* host, std::optional<int32> por
     }
     const auto node =
         host == nullptr ? store::emptiest_node() : checked_node(host, port.value_or(5432));
-    store::lock_whole_hub(hub);
+    store::lock_whole_hub_from_readers(hub);
     store::announce_place(hub);
     store::choose_next_node(node);
     on_all_nodes([name, &hub] {
@@ -213,10 +213,14 @@ void undistribute_hub(const char* name) {
     pg::lock_name(pg::LockSpace::kHubName, name);
     store::announce_place(hub);
     on_all_nodes([name, &hub] {
-        store::hold_writers_there(hub);
+        store::hold_shards_there(hub);
         store::run_once(psprintf("SELECT pg_catalog.citus_schema_undistribute(%s)",
                                  quote_literal_cstr(quote_identifier(name))));
     });
+}
+
+void hold_shards(const char* name) {
+    store::hold_shards_alone(store::own_hub_by_name(name));
 }
 
 void move_hub(const char* name, const char* host, int32 port, const char* mode) {

@@ -40,7 +40,7 @@ void drop_distributed_hub(const char* name, bool force) {
     store::with_pinned_settings(
         [&hub, name, force] {
             pg::with_spi([&hub, name, force] {
-                store::hold_writers_there(hub);
+                store::hold_shards_there(hub);
                 const auto there = store::read_hub_there(hub);
                 if (!force) {
                     refuse_live_leases(name, there.live_leases);

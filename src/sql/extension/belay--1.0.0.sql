@@ -120,6 +120,10 @@ CREATE FUNCTION belay.live_leases(p_name name) RETURNS bigint
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_live_leases';
 COMMENT ON FUNCTION belay.live_leases(name) IS 'How many leases belay.drop_hub would end; Citus asks the node that has the hub.';
 
+CREATE FUNCTION belay.hold_shards(p_name name) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_hold_shards';
+COMMENT ON FUNCTION belay.hold_shards(name) IS 'Holds a hub against all calls, on its node of Citus, until the transaction ends.';
+
 CREATE VIEW belay.hubs AS
     SELECT n.nspname AS name,
            pg_catalog.pg_get_userbyid(h.owner) AS owner,
