@@ -4,8 +4,8 @@
 // Calls    end_work_leases, send_completions, apply_acks, store::try_hold_instance,
 //          store::visible_messages, store::read_instance
 // Touches  what settle_work and ack_turns do
-// Locks    the instance locks, without waiting; then as settle_work; then as ack_turns. Who waits
-//          for rows of an instance has its lock, so none of them waits for our worker rows
+// Locks    the instance locks, without waiting; then as settle_work; then as ack_turns, but of no
+//          parent. Who has rows of an instance has its lock, so we wait for none of them
 // Raises   QB006 an ack that belongs to no outcome; else nothing: a turn that is not committed is
 //          refused
 #include <algorithm>
@@ -160,6 +160,8 @@ bool hold(Settling* settling, Predicted* predicted) {
         return false;
     }
     settling->holds_in_vain = false;
+    // The instance exists, with its parent if it has one: there is no parent's row to hold.
+    predicted->ack.parent = std::nullopt;
     predicted->last_event_id = addition.last_event_id;
     predicted->lock = store::InstanceLock{.instance_key = core::instance_key(id),
                                           .instance_id = id,
