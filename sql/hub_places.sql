@@ -11,6 +11,8 @@ SELECT * FROM belay.hub_location('hl_app');
 SELECT belay.set_hub_place('hl_far', 'db2.example', 5433);
 SELECT * FROM belay.hub_location('hl_far');
 SELECT * FROM belay.hub_locations WHERE hub LIKE 'hl\_%' ORDER BY hub;
+-- Schemas that are no hubs are not looked up, in any order of the joins.
+SELECT count(*) FILTER (WHERE hub LIKE 'hl\_%') FROM belay.hub_locations;
 SELECT test.error($$SELECT * FROM belay.hub_location('hl_none')$$);
 SELECT test.error($$SELECT * FROM belay.hub_location(NULL)$$);
 SELECT belay.set_hub_place('hl_far', 'db3.example', 5432);

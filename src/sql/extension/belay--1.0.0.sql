@@ -223,11 +223,15 @@ COMMENT ON FUNCTION belay.hub_location(name) IS
     'Returns where a hub is. Host and port are null for a hub of this database that Citus has not distributed.';
 
 CREATE VIEW belay.hub_locations AS
-    SELECT n.nspname AS hub, l.host, l.port, l.is_here, l.host IS NOT NULL AS distributed
-      FROM belay.hub_rows() AS h
-      JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema
-     CROSS JOIN LATERAL belay.hub_location(n.nspname) AS l
-     WHERE NOT EXISTS (SELECT FROM belay.hub_places AS p WHERE p.hub = n.nspname)
+    -- OFFSET keeps the planner from asking for the location of each schema of the database and joining with the hubs then, as
+    -- it does from PostgreSQL 16 on: the function refuses what is no hub.
+    SELECT n.hub, l.host, l.port, l.is_here, l.host IS NOT NULL AS distributed
+      FROM (SELECT n.nspname AS hub
+              FROM belay.hub_rows() AS h
+              JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema
+             WHERE NOT EXISTS (SELECT FROM belay.hub_places AS p WHERE p.hub = n.nspname)
+            OFFSET 0) AS n
+     CROSS JOIN LATERAL belay.hub_location(n.hub) AS l
     UNION ALL
     SELECT p.hub, p.host, p.port, false, false FROM belay.hub_places AS p;
 COMMENT ON VIEW belay.hub_locations IS 'Hubs of this database, and hubs on other servers whose places are set.';
