@@ -1083,7 +1083,7 @@ TEST_F(ClientHub, HasACallForEveryFunction) {
         // Places and families of hubs are set up in SQL; Family finds the hub of a key, and
         // Connection follows a hub to its place.
         "adopt_distribution", "create_hub_family", "distribute_hub", "drop_hub_family",
-        "family_hub", "family_hub_of", "hub_location", "move_hub", "rebalance_hubs",
+        "family_hub", "family_hub_of", "hold_shards", "hub_location", "move_hub", "rebalance_hubs",
         "remove_hub_place", "set_hub_place", "undistribute_hub"};
     int count = 0;
     for (const char* schema : {"app", "belay"}) {
