@@ -5,7 +5,7 @@
 #
 #   --suite   only this suite; may be repeated
 #   --only    only this test of it: a file of sql/, a spec, a GoogleTest filter, a lint, a page of docs
-#   --jobs    suites at a time (default 2)
+#   --jobs    suites at a time (default 3: they wait for servers, locks and clocks half of the time)
 #   --built   do not set up and build first
 #   --list    print the suites and stop
 #
@@ -269,7 +269,7 @@ suite_deb() {
 
 suites=()
 only=
-jobs=2
+jobs=3
 built=no
 inside=
 part=
