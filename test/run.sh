@@ -50,10 +50,10 @@ list_suites() {
     if compgen -G "$root/test/stress/*.cpp" >/dev/null; then say stress; fi
     say robust
     if compgen -G "$root/test/soak/*.cpp" >/dev/null; then say soak; fi
+    if [[ -e $root/client/dashboard/package.json ]]; then say dashboard; fi
     say client
     say tool
     say bench
-    if [[ -e $root/client/dashboard/package.json ]]; then say dashboard; fi
     say package
     if makes_debs; then say deb; fi
     say unit
